@@ -1,0 +1,63 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Arrows point one way: lockstep → Service → Store, Payrails → Lockstep → Basics.
+// The C edges (Postgres, HTTPClient, HTTPServer, Crypto) know nothing of payments.
+let package = Package(
+    name: "lockstep",
+    products: [
+        .executable(name: "lockstep", targets: ["lockstep"]),
+        .executable(name: "payrails-sandbox", targets: ["payrails-sandbox"]),
+        .executable(name: "lockstep-bench", targets: ["lockstep-bench"]),
+    ],
+    targets: [
+        // C: headers, and the few lines that variadic functions need.
+        .target(name: "CPostgres", linkerSettings: [.linkedLibrary("pq")]),
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CMicrohttpd", linkerSettings: [.linkedLibrary("microhttpd")]),
+        .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
+
+        // Plain values that every room may use: JSON, headers, times, secrets.
+        .target(name: "Basics"),
+
+        // The edges.
+        .target(name: "Crypto", dependencies: ["CCrypto"]),
+        .target(name: "Postgres", dependencies: ["CPostgres"]),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Basics"]),
+        .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Basics"]),
+
+        // The domain: pure Swift.
+        .target(name: "Lockstep", dependencies: ["Basics"], resources: [.embedInCode("Money/currencies.csv")]),
+
+        // What joins it to the world.
+        .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
+        .target(name: "Store", dependencies: ["Lockstep", "Basics", "Crypto", "Postgres"]),
+        .target(
+            name: "Service",
+            dependencies: ["Lockstep", "Basics", "Crypto", "Store", "Postgres", "Payrails", "HTTPServer", "HTTPClient"]),
+
+        // The stand-in shares no code with the client beyond plain value types.
+        .target(name: "PayrailsSandbox", dependencies: ["Basics", "Crypto", "Lockstep", "HTTPServer", "HTTPClient"]),
+
+        .executableTarget(name: "lockstep", dependencies: ["Service"]),
+        .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox"]),
+        .executableTarget(
+            name: "lockstep-bench",
+            dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),
+
+        .target(
+            name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],
+            path: "Tests/TestKit"),
+        .testTarget(name: "BasicsTests", dependencies: ["Basics"]),
+        .testTarget(name: "CryptoTests", dependencies: ["Crypto", "Basics"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestKit"]),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestKit"]),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "TestKit"]),
+        .testTarget(name: "LockstepTests", dependencies: ["Lockstep", "Basics"]),
+        .testTarget(name: "PayrailsTests", dependencies: ["Payrails", "TestKit"]),
+        .testTarget(name: "PayrailsSandboxTests", dependencies: ["PayrailsSandbox", "TestKit"]),
+        .testTarget(name: "StoreTests", dependencies: ["Store", "TestKit"]),
+        .testTarget(name: "ServiceTests", dependencies: ["Service", "PayrailsSandbox", "TestKit"]),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,145 @@
+import Foundation
+
+/// A JSON value, read leniently or built to be written.
+///
+/// Numbers keep their digits as text, so that nothing that might be money ever passes through a floating-point type.
+/// Parsing is Foundation's: UTF-8 only, at most 512 levels deep, a number beyond its range is refused.
+public enum JSON: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    /// The digits as Foundation printed them; `1.10` may read back as `1.1`.
+    case number(String)
+    case string(String)
+    case array([JSON])
+    case object([String: JSON])
+
+    /// Bytes that aren't JSON.
+    public struct Malformed: Error, Sendable {
+        /// What the parser said, without any of the input.
+        public let reason: String
+    }
+
+    /// Reads one JSON document.
+    ///
+    /// - Throws: ``Malformed`` when the bytes are not one JSON value in UTF-8.
+    public init(parsing bytes: Data) throws(Malformed) {
+        let any: Any
+        do {
+            any = try JSONSerialization.jsonObject(with: bytes, options: [.fragmentsAllowed])
+        } catch {
+            throw Malformed(reason: "the body is not valid JSON in UTF-8")
+        }
+        self = JSON(foundation: any)
+    }
+
+    private init(foundation any: Any) {
+        switch any {
+        case let text as String: self = .string(text)
+        case let list as [Any]: self = .array(list.map(JSON.init(foundation:)))
+        case let object as [String: Any]: self = .object(object.mapValues(JSON.init(foundation:)))
+        case let number as NSNumber:
+            // Only a JSON true or false has the C type "char"; numbers are wider.
+            self = number.objCType.pointee == 0x63 ? .bool(number.boolValue) : .number(number.description)
+        default: self = .null
+        }
+    }
+}
+
+extension JSON {
+    /// The member of an object by its name; nil for anything else, and for a member that is not there.
+    public subscript(_ name: String) -> JSON? {
+        guard case .object(let members) = self else { return nil }
+        return members[name]
+    }
+
+    /// The element of an array by its index; nil when out of range, and for anything else.
+    public subscript(_ index: Int) -> JSON? {
+        guard case .array(let items) = self, items.indices.contains(index) else { return nil }
+        return items[index]
+    }
+
+    public var string: String? { if case .string(let value) = self { value } else { nil } }
+    public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+    public var array: [JSON]? { if case .array(let value) = self { value } else { nil } }
+    public var object: [String: JSON]? { if case .object(let value) = self { value } else { nil } }
+    /// A number without a fraction that fits 64 bits.
+    public var integer: Int64? { if case .number(let digits) = self { Int64(digits) } else { nil } }
+    public var isNull: Bool { self == .null }
+}
+
+extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(integerLiteral value: Int64) { self = .number(String(value)) }
+    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    public init(nilLiteral: ()) { self = .null }
+    public init(dictionaryLiteral elements: (String, JSON)...) {
+        self = .object(Dictionary(elements, uniquingKeysWith: { _, last in last }))
+    }
+
+    /// A number.
+    public init(_ value: some BinaryInteger) { self = .number(String(value)) }
+
+    /// An object without the members that have no value.
+    public static func compact(_ members: KeyValuePairs<String, JSON?>) -> JSON {
+        var object: [String: JSON] = [:]
+        for (name, value) in members { if let value { object[name] = value } }
+        return .object(object)
+    }
+}
+
+extension JSON {
+    /// The document as compact UTF-8, members sorted by name, so that equal values give equal bytes.
+    public var bytes: Data {
+        var out: [UInt8] = []
+        write(into: &out)
+        return Data(out)
+    }
+
+    /// ``bytes`` as a string.
+    public var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    private func write(into out: inout [UInt8]) {
+        switch self {
+        case .null: out.append(contentsOf: "null".utf8)
+        case .bool(let value): out.append(contentsOf: (value ? "true" : "false").utf8)
+        case .number(let digits): out.append(contentsOf: digits.utf8)
+        case .string(let value): JSON.write(value, into: &out)
+        case .array(let items):
+            out.append(UInt8(ascii: "["))
+            for (index, item) in items.enumerated() {
+                if index > 0 { out.append(UInt8(ascii: ",")) }
+                item.write(into: &out)
+            }
+            out.append(UInt8(ascii: "]"))
+        case .object(let members):
+            out.append(UInt8(ascii: "{"))
+            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { out.append(UInt8(ascii: ",")) }
+                JSON.write(member.key, into: &out)
+                out.append(UInt8(ascii: ":"))
+                member.value.write(into: &out)
+            }
+            out.append(UInt8(ascii: "}"))
+        }
+    }
+
+    private static func write(_ string: String, into out: inout [UInt8]) {
+        out.append(UInt8(ascii: "\""))
+        for byte in string.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): out.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case 0x0A: out.append(contentsOf: "\\n".utf8)
+            case 0x0D: out.append(contentsOf: "\\r".utf8)
+            case 0x09: out.append(contentsOf: "\\t".utf8)
+            case 0..<0x20:
+                let hex = String(byte, radix: 16)
+                out.append(contentsOf: ("\\u00" + (hex.count == 1 ? "0" : "") + hex).utf8)
+            default: out.append(byte)
+            }
+        }
+        out.append(UInt8(ascii: "\""))
+    }
+}
