@@ -30,6 +30,8 @@ public enum EventType: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What a merchant key may reach (invariant M10).
-public enum Scope: String, Hashable, Sendable, CaseIterable {
+public enum Scope: String, Hashable, Sendable, CaseIterable, Comparable {
     case checkouts, payments, subscriptions, instruments, ops
+
+    public static func < (left: Scope, right: Scope) -> Bool { left.rawValue < right.rawValue }
 }
