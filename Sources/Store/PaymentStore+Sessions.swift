@@ -51,7 +51,7 @@ public struct ReadySession: Sendable {
     public let execution: ExecutionID
 }
 
-extension Store {
+extension PaymentStore {
     public enum Opening: Sendable {
         /// Written down; create the session now.
         case planned(PlannedSession)
@@ -137,7 +137,7 @@ extension Transaction {
     /// The same request goes on where it stopped; another one finds the reference taken.
     fileprivate func resumeOpening(
         of existing: Checkout, _ new: NewCheckout, owner: UUID
-    ) async throws -> Store.Opening {
+    ) async throws -> PaymentStore.Opening {
         let isSame = try await query(
             """
             SELECT 1 AS one FROM checkouts WHERE id = \(existing.id.uuid) AND created_by = \(new.credential)

@@ -3,7 +3,7 @@ import Foundation
 import Lockstep
 import Postgres
 
-extension Store {
+extension PaymentStore {
     /// Adds what a reading or an answer says about an execution, and makes true what follows from it.
     /// Facts about an execution that isn't known yet are kept for it.
     public func learn(_ facts: [Fact], about execution: ExecutionID) async throws {

@@ -3,7 +3,7 @@ import Foundation
 import Lockstep
 import Postgres
 
-extension Store {
+extension PaymentStore {
     public func readCheckout(_ id: CheckoutID) async throws -> ReadCheckout? {
         try await transact { transaction in
             try await transaction.view(try await transaction.readCheckout(id))

@@ -3,7 +3,7 @@ import Foundation
 import Lockstep
 import Postgres
 
-extension Store {
+extension PaymentStore {
     public enum SessionAnswer: Sendable {
         /// The app's payload is still good.
         case ready(ReadySession)
@@ -113,7 +113,7 @@ extension Store {
 }
 
 extension Transaction {
-    fileprivate func sessionRefusal(_ checkout: Checkout) -> Store.SessionRefusal? {
+    fileprivate func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
         if checkout.wasPaid { return .alreadyPaid }
         if checkout.status == .cancelled { return .cancelled }
         if checkout.status == .expired || now >= checkout.expiresAt { return .expired }

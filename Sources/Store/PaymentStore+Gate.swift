@@ -3,7 +3,7 @@ import Foundation
 import Lockstep
 import Postgres
 
-extension Store {
+extension PaymentStore {
     /// Answers the pre-payment check from the books, and takes the basket's lease on a `proceed`.
     ///
     /// - Parameters:

@@ -20,7 +20,7 @@ public struct ClientToken: Sendable {
     public let checkout: CheckoutID
 }
 
-extension Store {
+extension PaymentStore {
     /// Makes a merchant key. Nil when the name is taken.
     public func createKey(name: String, scopes: Set<Scope>) async throws -> (MerchantKeyID, Secret<String>)? {
         let token = "lsk_" + Crypto.randomBytes(32).base64URL

@@ -27,7 +27,7 @@ public struct StoredAnswer: Sendable {
     }
 }
 
-extension Store {
+extension PaymentStore {
     /// Reserves a caller's key in one statement: the unique row decides between two that come at once.
     ///
     /// - Parameter lease: how long the request may run before another may go on in its place.

@@ -34,7 +34,7 @@ public struct AppliedCount: Sendable {
     public var total: Int { applied + parked + ignored + dead }
 }
 
-extension Store {
+extension PaymentStore {
     /// Makes a batch of notifications durable, in one statement. What was here before is left as it is (M3).
     /// How many were new.
     public func insertNotifications(_ batch: [IncomingNotification]) async throws -> Int {

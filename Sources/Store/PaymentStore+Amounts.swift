@@ -11,7 +11,7 @@ public struct PlannedMove: Sendable {
     public let amount: Money
 }
 
-extension Store {
+extension PaymentStore {
     public enum MoveStart: Sendable {
         case planned(PlannedMove)
         /// Nothing to move at the provider: the amount is the same, or no execution could be paid with it.

@@ -42,7 +42,7 @@ public struct FeedEvent: Sendable {
     }
 }
 
-extension Store {
+extension PaymentStore {
     /// The events behind a cursor that these scopes may see, in the order of the feed.
     ///
     /// Only what is older than every running transaction is shown, so that nothing can still appear before what was

@@ -19,7 +19,7 @@ public struct ClaimedOperation: Sendable {
     public var wasSent: Bool { operation.attempts > 1 }
 }
 
-extension Store {
+extension PaymentStore {
     public func readExecution(_ id: ExecutionID) async throws -> ExecutionView? {
         try await transact { transaction in
             guard let checkout = try await transaction.checkout(of: id),

@@ -7,7 +7,7 @@ import Postgres
 ///
 /// Each public method is one transaction that leaves the books whole. None of them calls anything outside, and all
 /// take their locks in one order: the advisory lock of an execution, its checkout, executions, operations.
-public struct Store: Sendable {
+public struct PaymentStore: Sendable {
     public let pool: PostgresPool
     let clock: WallClock
     let identifiers: IdentifierSource
@@ -65,7 +65,7 @@ struct Transaction {
     let connection: PostgresConnection
     let now: Timestamp
     let identifiers: IdentifierSource
-    let policy: Store.Policy
+    let policy: PaymentStore.Policy
 
     func query(_ query: PostgresQuery) async throws -> PostgresRows { try await connection.query(query) }
 }
