@@ -5,4 +5,4 @@ SELECT
          'notifications','events')) = 9
     AND to_regclass('operations_one_move') IS NOT NULL
     AND to_regclass('operations_one_cancel') IS NOT NULL
-    AND EXISTS (SELECT FROM pg_trigger WHERE tgname = 'checkouts_kept_once');
+    AND EXISTS (SELECT FROM pg_trigger WHERE tgname = 'checkouts_kept_once') AS holds;

@@ -56,7 +56,7 @@ public struct Migrator: Sendable {
                 guard try await Self.version(connection) < migration.version else { return false }
                 try await connection.executeScript(migration.script)
                 let isRight = try await connection.query("\(unescaped: migration.check)").first
-                guard try isRight?.decode((Bool).self) == true else {
+                guard try isRight?.decode("holds", as: Bool.self) == true else {
                     throw Failure(version: migration.version, detail: "its check did not hold; nothing was changed")
                 }
                 _ = try await connection.query(

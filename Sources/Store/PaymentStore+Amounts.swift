@@ -5,7 +5,7 @@ import Postgres
 
 /// A change of the amount that is to be made at the provider.
 public struct PlannedMove: Sendable {
-    public let operation: Lockstep.Operation
+    public let operation: PaymentOperation
     public let checkout: CheckoutID
     public let execution: ExecutionReference
     public let amount: Money
@@ -70,7 +70,7 @@ extension PaymentStore {
                 try await transaction.insertEvent(.checkoutAmountChanged, about: settled)
                 return .settled(settled.checkout)
             }
-            let operation = Lockstep.Operation(
+            let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .moveAmount, checkout: id, execution: current.reference,
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: amount, attempts: 1,
                 createdAt: transaction.now, sentAt: transaction.now)

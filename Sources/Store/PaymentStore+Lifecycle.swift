@@ -13,7 +13,7 @@ public struct ExecutionView: Sendable {
 
 /// An operation that a worker or a request holds, to be sent or looked into.
 public struct ClaimedOperation: Sendable {
-    public let operation: Lockstep.Operation
+    public let operation: PaymentOperation
     public let owner: UUID
     /// It may have been sent before: look first.
     public var wasSent: Bool { operation.attempts > 1 }
@@ -29,7 +29,7 @@ extension PaymentStore {
         }
     }
 
-    public func readOperation(_ id: OperationID) async throws -> Lockstep.Operation? {
+    public func readOperation(_ id: OperationID) async throws -> PaymentOperation? {
         try await transact { try await $0.readOperation(id) }
     }
 
@@ -41,7 +41,7 @@ extension PaymentStore {
 
     /// Writes down a capture, cancel or refund that the shop asked for, counting what is still in flight.
     public func beginLifecycle(
-        _ kind: Lockstep.Operation.Kind, of id: ExecutionID, amount: Money?, isFinal: Bool?, reason: String?,
+        _ kind: PaymentOperation.Kind, of id: ExecutionID, amount: Money?, isFinal: Bool?, reason: String?,
         owner: UUID
     ) async throws -> LifecycleStart {
         try await transact { transaction in
@@ -70,7 +70,7 @@ extension PaymentStore {
                     WHERE id = \(id.uuid)
                     """)
             }
-            let operation = Lockstep.Operation(
+            let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: kind, checkout: checkoutID, execution: execution.reference,
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: taken, isFinalCapture: isFinal,
                 intentReason: reason, attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
@@ -111,7 +111,7 @@ extension PaymentStore {
 
     /// Writes down what became of sending an operation, unless facts decided it in the meantime.
     public func recordLifecycle(_ claimed: ClaimedOperation, _ answer: LifecycleAnswer) async throws
-        -> Lockstep.Operation
+        -> PaymentOperation
     {
         try await transact { transaction in
             guard let execution = claimed.operation.execution, let checkoutID = claimed.operation.checkout else {

@@ -39,7 +39,7 @@ public struct NewCheckout: Sendable {
 
 /// A session that is to be created at the provider: what was written down, and what to send.
 public struct PlannedSession: Sendable {
-    public let operation: Lockstep.Operation
+    public let operation: PaymentOperation
     public let checkout: Checkout
     public let request: SessionRequest
 }
@@ -186,7 +186,7 @@ extension Transaction {
             """
         ).first
         let ordinal = try (last?.decode("last", as: Int.self) ?? 0) + 1
-        let operation = Lockstep.Operation(
+        let operation = PaymentOperation(
             id: OperationID(identifiers.next()), kind: .createSession, checkout: checkout.id, execution: nil,
             key: IdempotencyKey(identifiers.next()), state: .sent, amount: checkout.amount, attempts: 1,
             createdAt: now, sentAt: now)
@@ -195,7 +195,7 @@ extension Transaction {
     }
 
     /// The request of a planned session, always built from what was written down: the same key, the same content.
-    func plannedSession(_ operation: Lockstep.Operation, checkout: Checkout) async throws -> PlannedSession {
+    func plannedSession(_ operation: PaymentOperation, checkout: Checkout) async throws -> PlannedSession {
         let ordinal = try await ordinal(of: operation.id)
         let row = try await query("SELECT meta FROM checkouts WHERE id = \(checkout.id.uuid)").first
         let meta = try row?.decode("meta", as: String?.self) ?? nil

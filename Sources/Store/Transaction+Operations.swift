@@ -15,7 +15,7 @@ extension Transaction {
     ///   - owner: who sends it now; nil leaves it to a worker at once.
     ///   - ordinal: the number of the session that a `createSession` makes.
     func insertOperation(
-        _ operation: Operation, workflowCode: String, owner: UUID?, ordinal: Int? = nil, basketVersion: String? = nil
+        _ operation: PaymentOperation, workflowCode: String, owner: UUID?, ordinal: Int? = nil, basketVersion: String? = nil
     ) async throws {
         let leaseUntil = owner == nil ? nil : now + policy.lease
         _ = try await query(
@@ -32,18 +32,18 @@ extension Transaction {
             """)
     }
 
-    func lockOperation(_ id: OperationID) async throws -> Operation? {
+    func lockOperation(_ id: OperationID) async throws -> PaymentOperation? {
         try await query("SELECT \(unescaped: Self.columns) FROM operations WHERE id = \(id.uuid) FOR UPDATE")
             .first.map(Self.operation(from:))
     }
 
-    func readOperation(_ id: OperationID) async throws -> Operation? {
+    func readOperation(_ id: OperationID) async throws -> PaymentOperation? {
         try await query("SELECT \(unescaped: Self.columns) FROM operations WHERE id = \(id.uuid)")
             .first.map(Self.operation(from:))
     }
 
     /// The operations of a checkout that aren't final, oldest first.
-    func readOpenOperations(of checkout: CheckoutID) async throws -> [Operation] {
+    func readOpenOperations(of checkout: CheckoutID) async throws -> [PaymentOperation] {
         try await query(
             """
             SELECT \(unescaped: Self.columns) FROM operations
@@ -53,7 +53,7 @@ extension Transaction {
     }
 
     /// Writes what became of an operation, and when it is looked at next. Its lease ends.
-    func writeOperation(_ operation: Operation, dueAt: Timestamp?) async throws {
+    func writeOperation(_ operation: PaymentOperation, dueAt: Timestamp?) async throws {
         let finishedAt = operation.state.isFinal ? now.stored : nil
         _ = try await query(
             """
@@ -66,7 +66,7 @@ extension Transaction {
             """)
     }
 
-    static func operation(from row: PostgresRow) throws -> Operation {
+    static func operation(from row: PostgresRow) throws -> PaymentOperation {
         let (
             id, kind, checkout, execution, workflowCode, key, state, minor, code, isFinal, intentReason, actionID,
             reason, attempts, createdAt, sentAt
@@ -75,7 +75,7 @@ extension Transaction {
                 UUID, String, UUID, UUID?, String, UUID, String, Int64?, String?, Bool?, String?, String?, String?, Int,
                 PostgresTimestamp, PostgresTimestamp?
             ).self)
-        return Operation(
+        return PaymentOperation(
             id: OperationID(id), kind: try legal(kind, "operations"), checkout: CheckoutID(checkout),
             execution: execution.map { ExecutionReference(id: ExecutionID($0), workflowCode: workflowCode) },
             key: IdempotencyKey(key), state: try legal(state, "operations"),

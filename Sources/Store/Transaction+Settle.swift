@@ -44,9 +44,9 @@ extension Transaction {
 
     /// The operations that the facts decide; the failed ones are returned to be told.
     private func settleOperations(
-        _ operations: inout [Lockstep.Operation], executions: [CheckoutExecution]
-    ) async throws -> [Lockstep.Operation] {
-        var failures: [Lockstep.Operation] = []
+        _ operations: inout [PaymentOperation], executions: [CheckoutExecution]
+    ) async throws -> [PaymentOperation] {
+        var failures: [PaymentOperation] = []
         for index in operations.indices {
             guard let execution = executions.first(where: { $0.id == operations[index].execution?.id }),
                 let result = operations[index].result(in: execution.picture)
@@ -62,7 +62,7 @@ extension Transaction {
 
     private func perform(
         _ effect: Settlement.Effect, on checkout: Checkout, executions: inout [StoredExecution],
-        move: Lockstep.Operation?
+        move: PaymentOperation?
     ) async throws {
         switch effect {
         case .cancel(let id, let reason):
@@ -96,7 +96,7 @@ extension Transaction {
             WHERE execution_id = \(execution.id.uuid) AND kind = 'cancel' AND state <> 'failed'
             """)
         guard exists.isEmpty else { return }
-        let operation = Lockstep.Operation(
+        let operation = PaymentOperation(
             id: OperationID(identifiers.next()), kind: .cancel, checkout: checkout, execution: execution.reference,
             key: IdempotencyKey(identifiers.next()), intentReason: reason.rawValue, createdAt: now)
         try await insertOperation(operation, workflowCode: execution.reference.workflowCode, owner: nil)

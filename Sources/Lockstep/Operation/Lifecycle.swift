@@ -11,7 +11,7 @@ public enum Lifecycle {
     ///   - open: operations on this execution that aren't final.
     /// - Returns: the amount that will be captured.
     public static func capture(
-        _ amount: Money?, of picture: ExecutionPicture, open: [Operation]
+        _ amount: Money?, of picture: ExecutionPicture, open: [PaymentOperation]
     ) throws(Refusal) -> Money {
         guard picture.state == .authorized || picture.state == .partiallyCaptured, let authorized = picture.authorized,
             !open.contains(where: { $0.kind == .cancel })
@@ -22,7 +22,7 @@ public enum Lifecycle {
     }
 
     public static func refund(
-        _ amount: Money?, of picture: ExecutionPicture, open: [Operation]
+        _ amount: Money?, of picture: ExecutionPicture, open: [PaymentOperation]
     ) throws(Refusal) -> Money {
         guard [.partiallyCaptured, .captured, .partiallyRefunded].contains(picture.state),
             let captured = picture.captured, !open.contains(where: { $0.kind == .cancel })
@@ -33,7 +33,7 @@ public enum Lifecycle {
     }
 
     /// A cancel is always of the whole, and only where the customer's money is held or may yet be.
-    public static func cancel(of picture: ExecutionPicture, open: [Operation]) throws(Refusal) {
+    public static func cancel(of picture: ExecutionPicture, open: [PaymentOperation]) throws(Refusal) {
         switch picture.state {
         case .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .processing, .needsCustomer, .unknown: break
         case .created, .refunded, .cancelled, .failed: throw .notCancellable
@@ -41,7 +41,7 @@ public enum Lifecycle {
         guard !open.contains(where: { $0.kind == .cancel }) else { throw .notCancellable }
     }
 
-    private static func inFlight(_ kind: Operation.Kind, _ open: [Operation]) -> Int64 {
+    private static func inFlight(_ kind: PaymentOperation.Kind, _ open: [PaymentOperation]) -> Int64 {
         open.filter { $0.kind == kind && !$0.state.isFinal }.reduce(0) { $0 + ($1.amount?.minor ?? 0) }
     }
 

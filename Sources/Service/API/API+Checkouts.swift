@@ -78,18 +78,29 @@ extension API {
         return Answer.ok(read.json).tagged(Int(read.checkout.amountVersion))
     }
 
-    /// `GET /v1/checkouts?merchantReference=`
-    func findCheckouts(_ request: Request) async throws -> Answer {
+    /// `GET /v1/checkouts?merchantReference=`: a page, newest first; a client token sees its own checkout.
+    func listCheckouts(_ request: Request) async throws -> Answer {
         let caller = try request.authenticated()
-        let reference = try request.readQuery { query in
-            _ = query.limit()
-            let reference = query.reference("merchantReference")
-            if reference == nil { query.fault("merchantReference", "is required") }
-            return reference
+        let query = try request.readQuery { query in
+            (
+                reference: query.reference("merchantReference"), limit: query.limit(),
+                after: query.parsed("after", "must be the next of an earlier page") { CheckoutID($0) }
+            )
         }
-        let read = try await store.readCheckout(merchantReference: reference ?? "")
-        let items = read.map { caller.reaches($0.checkout.id) ? [$0.json] : [] } ?? []
-        return .ok(["items": .array(items)])
+        if let reference = query.reference {
+            let read = try await store.readCheckout(merchantReference: reference)
+            return .ok(["items": .array(read.map { caller.reaches($0.checkout.id) ? [$0.json] : [] } ?? [])])
+        }
+        if case .client(let own, _) = caller {
+            return .ok(["items": .array(try await store.readCheckout(own).map { [$0.json] } ?? [])])
+        }
+        let found = try await store.listCheckouts(after: query.after, limit: query.limit + 1)
+        let page = found.prefix(query.limit)
+        let next = found.count > query.limit ? page.last : nil
+        return .ok(
+            .compact([
+                "items": .array(page.map(\.json)), "next": next.map { .string($0.checkout.id.description) },
+            ]))
     }
 
     /// `POST /v1/checkouts/{id}/session`

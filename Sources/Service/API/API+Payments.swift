@@ -40,7 +40,7 @@ extension API {
     }
 
     private func begin(
-        _ kind: Lockstep.Operation.Kind, _ request: Request,
+        _ kind: PaymentOperation.Kind, _ request: Request,
         _ reading: (FieldReader) -> (amount: Money?, isFinal: Bool?, reason: String?)
     ) async throws -> Answer {
         let id: ExecutionID = try request.id()
@@ -72,7 +72,7 @@ enum LifecycleReason: String, CaseIterable {
     case wrongProductSpecification = "WrongProductSpecification"
 }
 
-extension Lockstep.Operation.Kind {
+extension PaymentOperation.Kind {
     /// What the shop can ask for and look up.
     var isLifecycle: Bool { self == .capture || self == .cancel || self == .refund }
 }

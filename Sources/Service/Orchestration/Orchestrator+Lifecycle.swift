@@ -5,7 +5,7 @@ import Store
 
 extension Orchestrator {
     /// Sends a capture, cancel or refund that was written down, under its key, and learns what can be learned at once.
-    public func send(_ claimed: ClaimedOperation) async throws -> Lockstep.Operation {
+    public func send(_ claimed: ClaimedOperation) async throws -> PaymentOperation {
         guard let execution = claimed.operation.execution else { return claimed.operation }
         let answer: PaymentStore.LifecycleAnswer
         switch await call(claimed.operation, execution) {
@@ -32,7 +32,7 @@ extension Orchestrator {
     }
 
     private func call(
-        _ operation: Lockstep.Operation, _ execution: ExecutionReference
+        _ operation: PaymentOperation, _ execution: ExecutionReference
     ) async -> Outcome<Acknowledgement> {
         switch operation.kind {
         case .capture:

@@ -1,6 +1,6 @@
 import Basics
 
-extension Operation {
+extension PaymentOperation {
     /// The Operation object of the contract.
     public var json: JSON {
         .compact([

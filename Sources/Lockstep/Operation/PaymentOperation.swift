@@ -4,7 +4,7 @@ import Foundation
 /// A call that changes something at the provider: its intent, its key and its state, written before it is sent
 /// (invariant M12). Requests, workers and restarts go through the same steps, so a crash between any two lines leaves
 /// something that says what to do next.
-public struct Operation: Hashable, Sendable {
+public struct PaymentOperation: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case createSession, moveAmount, capture, cancel, refund
     }
@@ -78,7 +78,7 @@ public struct Operation: Hashable, Sendable {
     }
 }
 
-extension Operation {
+extension PaymentOperation {
     /// What the facts say about an operation that isn't final: nil when they say nothing yet.
     ///
     /// By the provider's action id where it is known; a cancel also by the state, since there is only one to be had.
