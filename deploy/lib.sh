@@ -86,7 +86,7 @@ install_packages() {
                 "    sudo apt-get update && sudo apt-get install -y --no-install-recommends $*"
         fi
     fi
-    say "Installing them: apt-get install --no-install-recommends $*"
+    say "Installing them, which may take a minute: apt-get install --no-install-recommends $*"
     # In one root shell, so that the one file below is gone again whatever happens to us.
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -s -- "$@" <<'ROOT' \
         || fail $exit_missing "apt-get could not install them; its own words are above."
@@ -99,23 +99,26 @@ if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
     mkdir -p "$folder"
     printf 'create_main_cluster = false\n' > "$folder/lockstep-install.conf"
 fi
+log=$(mktemp)
 put_back() {
-    rm -f "$folder/lockstep-install.conf"
+    rm -f "$log" "$folder/lockstep-install.conf"
     [ -z "$made" ] || rmdir "$folder" 2>/dev/null
 }
 trap put_back EXIT
 trap 'exit 130' HUP INT TERM
 quiet='-qq -o=Dpkg::Use-Pty=0 -o=DPkg::Lock::Timeout=300'
-apt-get $quiet update || echo 'apt-get update failed; going on with the lists that are here.' >&2
+apt-get $quiet update >"$log" 2>&1 || echo 'apt-get update failed; going on with the lists that are here.' >&2
 # --no-remove: a machine's own choice (another libcurl's headers, say) is never undone.
-apt-get $quiet install -y --no-install-recommends --no-remove "$@" </dev/null
+apt-get $quiet install -y --no-install-recommends --no-remove "$@" </dev/null >>"$log" 2>&1 && exit 0
+cat "$log" >&2
+exit 1
 ROOT
 }
 
 # MARK: toolchain
 
 require_toolchain() {
-    local folder version
+    local folder said version
     if ! command -v swift >/dev/null; then
         for folder in "$HOME/.local/share/swiftly/bin" /opt/swift/usr/bin /usr/local/swift/usr/bin /usr/share/swift/usr/bin; do
             if [ -x "$folder/swift" ]; then
@@ -127,14 +130,16 @@ require_toolchain() {
     command -v swift >/dev/null \
         || fail $exit_missing "There is no swift on this machine's PATH. Lockstep needs a Swift 6 toolchain." \
             "Get one from https://www.swift.org/install/linux/ and try again."
-    version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9][0-9.]*\).*/\1/p' | head -n 1)
+    said=$(swift --version 2>&1 </dev/null) || true
+    version=$(sed -n 's/.*Swift version \([0-9][0-9.]*\).*/\1/p' <<<"$said")
     case $version in
         6.0* | [1-5].*)
             fail $exit_missing "This is Swift $version ($(command -v swift)). Lockstep's manifest needs 6.1 or newer." \
                 "Get one from https://www.swift.org/install/linux/ and try again."
             ;;
         "")
-            fail $exit_missing "swift --version ($(command -v swift)) says nothing that could be read. Is the toolchain whole?"
+            fail $exit_missing "Is this toolchain whole? $(command -v swift) --version says:" "$said" \
+                "The Debian packages that a toolchain needs are listed at https://www.swift.org/install/linux/"
             ;;
     esac
 }
