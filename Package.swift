@@ -13,7 +13,7 @@ let package = Package(
     targets: [
         // C: headers, and the few lines that variadic functions need.
         .target(name: "CPostgres", linkerSettings: [.linkedLibrary("pq")]),
-        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("crypto")]),
         .target(name: "CMicrohttpd", linkerSettings: [.linkedLibrary("microhttpd")]),
         .target(name: "CCrypto", linkerSettings: [.linkedLibrary("crypto")]),
 
