@@ -189,6 +189,33 @@ stop_process() {
     rm -f "$file"
 }
 
+# stop_session SESSION SIGNAL SECONDS — as above for a leader, found with all that it started by the
+# number that setsid gave them: compilers sit in process groups of their own.
+stop_session() {
+    local session=$1 signal=$2 seconds=$3 tries
+    kill "-$signal" "$session" 2>/dev/null || true
+    for ((tries = seconds * 10; tries > 0; tries--)); do
+        [ -n "$(session_members "$session")" ] || return 0
+        sleep 0.1
+    done
+    # shellcheck disable=SC2046
+    kill -KILL $(session_members "$session") 2>/dev/null || true
+}
+
+# session_members SESSION — its living processes.
+session_members() {
+    local file stat
+    for file in /proc/[0-9]*/stat; do
+        { stat=$(<"$file"); } 2>/dev/null || continue
+        # shellcheck disable=SC2086
+        set -- $1 ${stat##*) }
+        if [ "$5" = "$1" ] && [ "$2" != Z ] && [ "$2" != X ]; then
+            file=${file#/proc/}
+            printf '%s\n' "${file%/stat}"
+        fi
+    done
+}
+
 # start_process PIDFILE LOG DEATH COMMAND… — in the background, in a session of its own (a Ctrl-C
 # reaches only this script, which then stops things in their order), and with a parent-death
 # signal, so that even a killed script leaves nothing running.

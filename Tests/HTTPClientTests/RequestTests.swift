@@ -122,7 +122,8 @@ struct RequestTests {
         }
     }
 
-    @Test("every spelling of this machine may be spoken to in plain http", arguments: ["127.0.0.1", "localhost", "127.1"])
+    @Test(
+        "every spelling of this machine may be spoken to in plain http", arguments: ["127.0.0.1", "localhost", "127.1"])
     func loopback(host: String) async throws {
         let server = try await TestServer()
         try await withClient { client in

@@ -4,7 +4,9 @@ import Testing
 
 @Suite("what comes back")
 struct ResponseTests {
-    @Test("any status is a response, a redirect too, which is not followed", arguments: [200, 204, 304, 401, 404, 500, 599])
+    @Test(
+        "any status is a response, a redirect too, which is not followed",
+        arguments: [200, 204, 304, 401, 404, 500, 599])
     func statuses(status: Int) async throws {
         let server = try await TestServer()
         try await withClient { client in

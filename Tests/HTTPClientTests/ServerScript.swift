@@ -73,7 +73,7 @@ let serverScript = #"""
             elif path == "/silent": time.sleep(60)
             elif path == "/close": return
             elif path == "/die":
-                listener.close(); return
+                listener.shutdown(socket.SHUT_RDWR); listener.close(); return
             elif path == "/once-then-close":
                 send(answer(b"ok"))
                 read_request(stream); say("request again"); return

@@ -30,10 +30,7 @@ final class TestServer: Sendable {
 
     deinit {
         try? input.fileHandleForWriting.close()
-        process.withLock {
-            $0.terminate()
-            $0.waitUntilExit()
-        }
+        process.withLock { $0.terminate() }
     }
 
     /// A server with a certificate of `authority`'s for `localhost` and 127.0.0.1.
