@@ -45,6 +45,12 @@ public struct PostgresQuery: Sendable, ExpressibleByStringInterpolation {
             sql += "$\(bindings.count)"
         }
 
+        /// An optional value; nil binds NULL.
+        public mutating func appendInterpolation(_ value: (some PostgresEncodable)?) {
+            bindings.append(value)
+            sql += "$\(bindings.count)"
+        }
+
         /// A trusted piece of SQL, taken as it is.
         public mutating func appendInterpolation(unescaped piece: String) { sql += piece }
     }

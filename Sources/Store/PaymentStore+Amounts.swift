@@ -9,6 +9,13 @@ public struct PlannedMove: Sendable {
     public let checkout: CheckoutID
     public let execution: ExecutionReference
     public let amount: Money
+
+    public init(operation: PaymentOperation, checkout: CheckoutID, execution: ExecutionReference, amount: Money) {
+        self.operation = operation
+        self.checkout = checkout
+        self.execution = execution
+        self.amount = amount
+    }
 }
 
 extension PaymentStore {

@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import Lockstep
 import Postgres
 import Service
@@ -50,7 +51,7 @@ struct KeysCommand: Command {
     }
 
     func run() async throws -> ExitCode {
-        let settings = try Settings.fromProcess(needs: .database)
+        let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
         let pool = PostgresPool(settings.postgres)
         let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
         let code = try await perform(store)

@@ -5,7 +5,7 @@ import Service
 @main
 struct Lockstep {
     static let commands: [any Command.Type] = [
-        ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self, DoctorCommand.self,
+        ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self,
     ]
 
     static func main() async {
@@ -33,8 +33,11 @@ struct Lockstep {
         } catch let error as UsageError {
             Terminal.say("lockstep \(name): \(error.message); see lockstep \(name) --help")
             exit(ExitCode.usage.rawValue)
-        } catch let error as ConfigurationError {
+        } catch let error as SettingsFaults {
             for fault in error.faults { Terminal.say("lockstep \(name): \(fault)") }
+            exit(ExitCode.configuration.rawValue)
+        } catch let error as StartRefusal {
+            Terminal.say("lockstep \(name): \(error.message)")
             exit(ExitCode.configuration.rawValue)
         } catch {
             Terminal.say("lockstep \(name): \(Terminal.describe(error))")

@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import Service
 import Store
@@ -22,7 +23,7 @@ struct MigrateCommand: Command {
     }
 
     func run() async throws -> ExitCode {
-        let settings = try Settings.fromProcess(needs: .database)
+        let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
         let pool = PostgresPool(settings.postgres)
         let migrator = Migrator(pool: pool)
         if onlyChecks {

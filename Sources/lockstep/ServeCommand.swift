@@ -25,7 +25,7 @@ struct ServeCommand: Command {
     }
 
     func run() async throws -> ExitCode {
-        let settings = try Settings.fromProcess(needs: .service)
+        let settings = try Settings(environment: ProcessInfo.processInfo.environment)
         let signals = StopSignal()
         let service = try await LockstepService.start(settings: settings, parts: parts)
         await signals.wait()

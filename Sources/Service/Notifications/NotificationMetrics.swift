@@ -14,7 +14,7 @@ public struct NotificationMetrics: Sendable {
             labels: ["endpoint"])
         accepted = metrics.counter(
             "lockstep_notifications_verified_total",
-            help: "Verified notifications, by endpoint and by the number of the key that matched.",
+            help: "Verified notifications, by endpoint and by the key that matched.",
             labels: ["endpoint", "key"])
         applied = metrics.counter(
             "lockstep_notifications_applied_total", help: "Notifications by what became of them.", labels: ["state"])
@@ -24,12 +24,12 @@ public struct NotificationMetrics: Sendable {
             "lockstep_notification_last_verified_age_seconds",
             help: "Seconds since the last verified notification; -1 when none has come since the start."
         ) {
-            moment.time.map { Double((clock.now() - $0).components.seconds) } ?? -1
+            [(labels: [], value: moment.time.map { Double((clock.now() - $0).components.seconds) } ?? -1)]
         }
     }
 
-    func verified(endpoint: String, key: Int, at time: Timestamp) {
-        accepted.add(1, endpoint, String(key))
+    func verified(endpoint: String, key: String, at time: Timestamp) {
+        accepted.add(1, endpoint, key)
         lastVerified.time = time
     }
 }

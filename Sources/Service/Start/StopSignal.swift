@@ -4,7 +4,8 @@ import Synchronization
 
 /// Waits for SIGTERM or SIGINT. A second signal ends the process at once.
 public final class StopSignal: Sendable {
-    private let sources: [any DispatchSourceSignal]
+    // Dispatch's sources may be used from any thread; the overlay doesn't say so.
+    private nonisolated(unsafe) let sources: [any DispatchSourceSignal]
     private let stream: AsyncStream<Void>
 
     public init() {

@@ -8,10 +8,13 @@ import Store
 /// told, and settling what time alone changes. Any number of processes may do it on one database.
 public struct Workers: Sendable {
     let orchestrator: Orchestrator
+    let authenticator: StoreAuthenticator
     let bell: Bell
     let notifications: NotificationMetrics
     let log: Log
     let pace: Pace
+    /// Only notes when keys were used; another process does the work (`--no-workers`).
+    let isIdle: Bool
 
     /// How often each kind of work is looked for when nothing rings.
     public struct Pace: Sendable {
@@ -20,6 +23,8 @@ public struct Workers: Sendable {
         public var readings: Duration = .seconds(1)
         public var settling: Duration = .seconds(1)
         public var tidying: Duration = .seconds(60)
+        /// When it was noted that a key was used.
+        public var noting: Duration = .seconds(10)
         /// How many calls to the provider each kind of work makes at once.
         public var concurrency = 8
         /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
@@ -29,18 +34,28 @@ public struct Workers: Sendable {
     }
 
     public init(
-        orchestrator: Orchestrator, bell: Bell, notifications: NotificationMetrics, log: Log, pace: Pace = Pace()
+        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bell: Bell, notifications: NotificationMetrics,
+        log: Log, pace: Pace = Pace(), isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
+        self.authenticator = authenticator
         self.bell = bell
         self.notifications = notifications
         self.log = log
         self.pace = pace
+        self.isIdle = isIdle
     }
 
     /// Runs until the bell is closed; what is in flight then is finished first (invariant M13).
     public func run() async {
         await withTaskGroup { group in
+            group.addTask {
+                await loop(every: pace.noting) {
+                    try await authenticator.flush()
+                    return 0
+                }
+            }
+            guard !isIdle else { return }
             group.addTask { await loop(every: pace.notifications) { try await applyNotifications() } }
             group.addTask { await loop(every: pace.operations) { try await advanceOperations() } }
             group.addTask { await loop(every: pace.readings) { try await readExecutions() } }
@@ -74,7 +89,7 @@ public struct Workers: Sendable {
 
     func applyNotifications() async throws -> Int {
         let count = try await orchestrator.store.applyNotifications(limit: 100) { body, receivedAt in
-            NotificationMeaning(PayrailsNotification.parse(body, receivedAt: receivedAt))
+            PayrailsNotification.parse(body, receivedAt: receivedAt).meaning
         }
         notifications.applied.add(count.applied, "applied")
         notifications.applied.add(count.parked, "parked")
@@ -119,5 +134,21 @@ public struct Workers: Sendable {
         }
         if !due.isEmpty { bell.ring() }
         return due.count
+    }
+}
+
+extension ParsedNotification {
+    /// What the books make of it. One that names no execution can't be matched by anything that is certain.
+    var meaning: NotificationMeaning {
+        switch self {
+        case .facts(let notification):
+            if let execution = notification.executionID {
+                .facts(notification.facts, about: execution, event: notification.event)
+            } else {
+                .ignored(event: notification.event)
+            }
+        case .ignored(let notification): .ignored(event: notification.event)
+        case .unreadable(let reason): .unreadable(reason: reason)
+        }
     }
 }
