@@ -3,7 +3,7 @@ import Service
 
 /// The command: finds the subcommand, and turns what it says into an exit code.
 @main
-struct Lockstep {
+struct LockstepProgram {
     static let commands: [any Command.Type] = [
         ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self,
     ]
@@ -46,21 +46,28 @@ struct Lockstep {
     }
 
     static var usage: String {
-        let width = commands.map(\.name.count).max() ?? 0
-        let lines = commands.map { command in
-            "  \(command.name)\(String(repeating: " ", count: width - command.name.count + 2))\(command.summary)"
+        let width = commands.map { $0.name.count }.max() ?? 0
+        var list = ""
+        for command in commands {
+            let gap = String(repeating: " ", count: width - command.name.count + 2)
+            list += "  " + command.name + gap + command.summary + "\n"
         }
-        return """
-            lockstep: the back end between a shop, its app with the Payrails SDK, and Payrails
-
-            usage: lockstep <command> [options]
-
-            \(lines.joined(separator: "\n"))
-
-            `lockstep <command> --help` says more. Settings come from the environment;
-            config/lockstep.env.example lists them all.
-            Exit codes: 0 done, 1 done and something needs a person, 64 bad usage,
-            75 could not finish (try again), 78 bad configuration.
-            """
+        return usageHead + list + usageFoot
     }
+
+    private static let usageHead = """
+        lockstep: the back end between a shop, its app with the Payrails SDK, and Payrails
+
+        usage: lockstep <command> [options]
+
+
+        """
+
+    private static let usageFoot = """
+
+        `lockstep <command> --help` says more. Settings come from the environment;
+        config/lockstep.env.example lists them all.
+        Exit codes: 0 done, 1 done and something needs a person, 64 bad usage,
+        75 could not finish (try again), 78 bad configuration.
+        """
 }
