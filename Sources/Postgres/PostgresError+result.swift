@@ -34,6 +34,7 @@ extension PostgresError {
     var endsConnection: Bool {
         if case .connectionLost = code { return true }
         guard let serverState else { return false }
-        return serverState == "25006" || serverState.hasPrefix("08") || ["57P01", "57P02", "57P03"].contains(serverState)
+        return serverState == "25006" || serverState.hasPrefix("08")
+            || ["57P01", "57P02", "57P03"].contains(serverState)
     }
 }

@@ -1,7 +1,8 @@
 /// The servers that the tests talk to, in Python's standard library: what they do is chosen by the request's path.
 ///
 /// Written on sockets, because most of what a client must survive is nothing that a server library would send. It
-/// prints its port, then a line for each request that it read in full, and ends when its standard input does.
+/// prints its port, then a line for each connection and each request that it read in full. A line on its standard input
+/// comes back in that order, as "seen"; it ends when its standard input does.
 let serverScript = #"""
     import argparse, os, signal, socket, ssl, sys, threading, time
 
@@ -165,7 +166,7 @@ let serverScript = #"""
         finally: connection.close()
 
     def watch():
-        sys.stdin.buffer.read()
+        for line in sys.stdin: say("seen " + line.strip())
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()

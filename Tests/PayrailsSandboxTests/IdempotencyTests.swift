@@ -47,7 +47,7 @@ struct IdempotencyTests {
     @Test("a key whose first request is still running is a conflict, and the first goes on")
     func concurrent() async throws {
         let caller = try await Caller()
-        caller.sandbox.add(SandboxFault(.delay(milliseconds: 300), on: .clientInit))
+        caller.sandbox.add(SandboxFault(.delay(milliseconds: 1500), on: .clientInit))
         let key = UUID().uuidString
         async let slow = caller.call("POST", "/merchant/client/init", caller.initBody(), key: key)
         #expect(await until { caller.sandbox.calls(to: .clientInit).first?.faults == ["delay"] })

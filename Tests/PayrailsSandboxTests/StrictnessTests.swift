@@ -26,7 +26,7 @@ struct StrictnessTests {
         var testDescription: String { name }
     }
 
-    static let inits: [Case] = [
+    static let examples: [Case] = [
         Case(name: "amount as a number", status: 400, code: "request.param.invalid") {
             $0["amount"] = ["value": 49, "currency": "EUR"]
         },
@@ -79,7 +79,7 @@ struct StrictnessTests {
         },
     ]
 
-    @Test("an init is checked member by member", arguments: inits)
+    @Test("an init is checked member by member", arguments: examples)
     func inits(_ example: Case) async throws {
         let caller = try await Caller()
         var members = try #require(caller.initBody().object)

@@ -137,14 +137,14 @@ struct CallTests {
         let client = PayrailsClient(.test { $0.workspaceID = "ws-1" }, transport: transport)
         let outcome = await client.createExecution(
             ExecutionRequest(
-                workflowCode: "payment-acceptance", merchantReference: "inv_901~1~1", holderReference: "cust_77"),
+                workflowCode: "payment-acceptance", merchantReference: "order_501", holderReference: "cust_77"),
             key: key)
         #expect(outcome.value?.reference == execution)
         let sent = try only(transport)
         #expect(sent.url == CallTests.base)
         #expect(
             sent.json == [
-                "merchantReference": "inv_901~1~1", "holderReference": "cust_77", "workspaceId": "ws-1",
+                "merchantReference": "order_501", "holderReference": "cust_77", "workspaceId": "ws-1",
                 "meta": ["risk": ["threeDSMode": "Skip"]],
             ])
     }
@@ -242,6 +242,23 @@ struct CallTests {
         #expect(await client.moveAmount(execution, to: amount, key: key).value == .some(amount))
         #expect(await client.moveAmount(execution, to: amount, key: key).doubt?.kind == .unreadable)
         #expect(await client.moveAmount(execution, to: amount, key: key).doubt?.kind == .unreadable)
+    }
+
+    @Test(
+        "an acknowledgement must be recognizable as the one of this action",
+        arguments: [
+            (#"{"name":"Capture"}"#, true), (#"{"actionId":"a"}"#, true),
+            (#"{"executedAt":"2026-09-01T10:00:00Z"}"#, true),
+            (#"{"name":"capture","errors":[]}"#, true), (#"{"name":"capture","errors":null,"actionId":7}"#, true),
+            (#"{"name":"cancel","actionId":"a"}"#, false), (#"{"name":"capture","errors":[{"code":"x"}]}"#, false),
+            (#"{"actionId":"a b"}"#, false), (#"{"executedAt":"now"}"#, false), (#"{"links":{}}"#, false),
+            (#"["capture"]"#, false),
+        ])
+    func acknowledgements(_ body: String, _ isOne: Bool) async {
+        let client = PayrailsClient(.test, transport: ScriptedTransport([.json(202, body)]))
+        let outcome = await client.capture(execution, CaptureRequest(), key: key)
+        #expect((outcome.value != nil) == isOne)
+        #expect((outcome.doubt?.kind == .unreadable) == !isOne)
     }
 
     @Test("tokenization and secure fields are inits of their own kind")

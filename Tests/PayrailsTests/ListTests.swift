@@ -87,7 +87,11 @@ struct ListTests {
                 #"{"paging":{"next":"?createdAtOrAfter=2026&limit=50&pagingIdBefore=9"}}"#,
                 "createdAtOrAfter=2026&limit=50&pagingIdBefore=9"
             ),
-            (#"{"links":{"next":null},"paging":{"next":"?a=%zz"}}"#, "a=%25zz"),
+            (#"{"links":{"next":null},"paging":{"next":"?a=%zz"}}"#, "a=%zz"),
+            (
+                #"{"links":{"next":"?page[cursor]=aGk+/w==&x=%5B1%5D\"é\""}}"#,
+                "page%5Bcursor%5D=aGk+/w==&x=%5B1%5D%22%C3%A9%22"
+            ),
             (#"{"links":{"self":"x"}}"#, nil), (#"{"links":{"next":""}}"#, nil), (#"{"links":[]}"#, nil), ("{}", nil),
             (#"{"links":null,"paging":null}"#, nil),
         ] as [(String, String?)])

@@ -65,6 +65,19 @@ struct SessionTests {
         #expect(await session(200, body).doubt?.kind == .unreadable)
     }
 
+    @Test("the replayed answer of another order or holder is not ours, and what was asked for is unknown")
+    func replayed() async throws {
+        for (ours, other) in [("order_501", "order_502"), ("cust_77", "cust_78")] {
+            let decoded = Samples.decodedInit.replacing("\"\(ours)\"", with: "\"\(other)\"")
+            #expect(await session(200, Samples.initResponse(decoded)).doubt?.kind == .unreadable)
+            let execution = Samples.pending3DS.replacing("\"\(ours)\"", with: "\"\(other)\"")
+            let client = PayrailsClient(.test, transport: ScriptedTransport([.json(201, execution)]))
+            let request = ExecutionRequest(
+                workflowCode: "payment-acceptance", merchantReference: "order_501", holderReference: "cust_77")
+            #expect(await client.createExecution(request, key: key).doubt?.kind == .unreadable)
+        }
+    }
+
     @Test("P2: printing an outcome shows neither the payload nor the client's token")
     func printed() async throws {
         let session = try #require(await session(200, Samples.initResponse()).value)
@@ -95,6 +108,10 @@ struct SessionTests {
         #expect(decoded.paymentOptions[1].config?["parameters"]?["countryCode"] == "DE")
         #expect(decoded.links["instrumentDelete"]?.href.hasSuffix(":instrumentId") == true)
         #expect(decoded.sdkVersion == "6.0.3")
+        #expect(decoded.holderID == "1c5a")
+        #expect(decoded.workflowVersion == 12)
+        #expect(decoded.lookupHTTPStatus == 200)
+        #expect(decoded.raw.reveal["vaultConfiguration"]?["vaultId"] == "v1")
         #expect(decoded.schemaVersion == 1)
     }
 

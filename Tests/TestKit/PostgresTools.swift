@@ -29,11 +29,11 @@ struct PostgresTools: Sendable {
 
     /// Gives the folder to the user that the server runs as.
     func own(_ folder: URL) async throws {
-        if !prefix.isEmpty { try await Self.execute(["chown", "postgres:postgres", folder.path]) }
+        if !prefix.isEmpty { try await ChildProcess.run(["chown", "postgres:postgres", folder.path]) }
     }
 
     func run(_ program: String, _ arguments: String...) async throws {
-        try await Self.execute(prefix + ["\(binaries)/\(program)"] + arguments)
+        try await ChildProcess.run(prefix + ["\(binaries)/\(program)"] + arguments)
     }
 
     /// Starts a process that outlives this one by a moment: it waits for the end of its input, which comes when this
@@ -48,40 +48,8 @@ struct PostgresTools: Sendable {
             """
         // Other children must not hold the writing end open.
         _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["setsid", "sh", "-c", script]
-        process.standardInput = lifeline.fileHandleForReading
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        process.currentDirectoryURL = URL(fileURLWithPath: "/")
-        try process.run()
-    }
-
-    /// Runs a command to its end; its output goes into the error when it fails.
-    private static func execute(_ command: [String]) async throws {
-        // A file, because a server that is started would hold a pipe open.
-        let output = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-\(UUID().uuidString)")
-        FileManager.default.createFile(atPath: output.path, contents: nil)
-        defer { try? FileManager.default.removeItem(at: output) }
-        let sink = try FileHandle(forWritingTo: output)
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = command
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = sink
-        process.standardError = sink
-        process.currentDirectoryURL = URL(fileURLWithPath: "/")
-        // Waiting here would take one of the few threads that all tests share.
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { continuation.resume(throwing: error) }
-        }
-        try? sink.close()
-        guard status == 0 else {
-            let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""
-            throw PostgresCluster.Failure(
-                description: "\(command.joined(separator: " ")): \(status)\n\(words)")
-        }
+        let descriptor = lifeline.fileHandleForReading.fileDescriptor
+        _ = try ChildProcess.start(["sh", "-c", script], input: descriptor)
+        try lifeline.fileHandleForReading.close()
     }
 }

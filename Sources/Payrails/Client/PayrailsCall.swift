@@ -49,10 +49,18 @@ struct PayrailsCall: Sendable {
 /// Paths and queries by RFC 3986.
 enum Address {
     /// Everything but unreserved characters as `%XX`, brackets and JSON included.
-    static func encode(_ text: some StringProtocol) -> String {
+    static func encode(_ text: some StringProtocol) -> String { encode(text, keeping: isUnreserved) }
+
+    /// Only what a query can't hold, such as brackets and blanks; `%XX` and `+` stay what they are.
+    static func encodeQuery(_ text: some StringProtocol) -> String {
+        let allowed = Set("%+=:,;@!$'()*/?".utf8)
+        return encode(text) { isUnreserved($0) || allowed.contains($0) }
+    }
+
+    private static func encode(_ text: some StringProtocol, keeping isKept: (UInt8) -> Bool) -> String {
         var out: [UInt8] = []
         for byte in text.utf8 {
-            if isUnreserved(byte) {
+            if isKept(byte) {
                 out.append(byte)
             } else {
                 out.append(UInt8(ascii: "%"))

@@ -18,9 +18,9 @@ extension PayrailsClient {
             "meta": sessionMeta(request),
         ])
         return await change("/merchant/client/init", body: body, key: key, what: "an init with an execution") { json in
-            guard let (payload, decoded) = PayrailsClient.initPayload(json), let execution = decoded.execution else {
-                return nil
-            }
+            guard let (payload, decoded) = PayrailsClient.initPayload(json), let execution = decoded.execution,
+                execution.belongs(to: request.merchantReference, of: request.holderReference)
+            else { return nil }
             return Session(payload: payload, execution: execution)
         }
     }
@@ -52,7 +52,9 @@ extension PayrailsClient {
         ])
         let path = Address.executions(request.workflowCode)
         return await change(path, body: body, key: key, what: "an execution") { json in
-            ExecutionReading.snapshot(json, workflowCode: request.workflowCode, source: .answer)
+            let execution = ExecutionReading.snapshot(json, workflowCode: request.workflowCode, source: .answer)
+            let isOurs = execution?.belongs(to: request.merchantReference, of: request.holderReference) ?? false
+            return isOurs ? execution : nil
         }
     }
 
@@ -85,6 +87,15 @@ extension PayrailsClient {
             let decoded = DecodedInit(data: data)
         else { return nil }
         return (InitPayload(version: version, data: Secret(data)), decoded)
+    }
+}
+
+extension ExecutionSnapshot {
+    /// Payrails replays the first answer of a key whatever is asked under it (section 1.5): an execution that names
+    /// somebody else's order or holder is not the one that was asked for. One that names none may be.
+    fileprivate func belongs(to merchantReference: String, of holderReference: String) -> Bool {
+        (self.merchantReference ?? merchantReference) == merchantReference
+            && (self.holderReference ?? holderReference) == holderReference
     }
 }
 

@@ -5,12 +5,18 @@ import Lockstep
 enum AcknowledgementReading {
     /// Nil unless the object is recognizably the answer to this action: after an action, a wrong guess costs money.
     static func acknowledgement(_ json: JSON, action: String) -> Acknowledgement? {
-        guard json.object != nil, json["errors"] == nil else { return nil }
-        if let name = json["name"]?.string, name != action { return nil }
+        guard json.object != nil, !tellsErrors(json) else { return nil }
+        let isNamed = json["name"]?.string.map { $0.equalsIgnoringASCIICase(action) }
         let actionID = json["actionId"]?.word
         let executedAt = json["executedAt"]?.timestamp
-        guard json["name"]?.string == action || actionID != nil || executedAt != nil else { return nil }
+        guard isNamed ?? (actionID != nil || executedAt != nil) else { return nil }
         return Acknowledgement(actionID: actionID, executedAt: executedAt)
+    }
+
+    /// An empty list of errors is none.
+    private static func tellsErrors(_ json: JSON) -> Bool {
+        guard let errors = json["errors"], !errors.isNull else { return false }
+        return errors != []
     }
 
     /// The amount that a lookup's answer shows, if it shows one at all; nil for an answer that isn't a lookup's.

@@ -18,6 +18,10 @@ public struct DecodedInit: Sendable {
     public let amountText: String?
     public let vault: Vault?
     public let execution: ExecutionSnapshot?
+    public let holderID: String?
+    public let workflowVersion: Int?
+    /// The status of the lookup that init ran, from the first of `execution.initialResults`.
+    public let lookupHTTPStatus: Int?
     /// The execution's links, by name.
     public let executionLinks: [String: PayrailsLink]
     /// What the lookup in `execution.initialResults` offers.
@@ -26,6 +30,8 @@ public struct DecodedInit: Sendable {
     /// `featureConfig.sdkVersion`.
     public let sdkVersion: String?
     public let schemaVersion: Int?
+    /// All of it, for whoever checks more than what is read here.
+    public let raw: Secret<JSON>
 
     public struct Vault: Hashable, Sendable {
         public let vaultID: String?
@@ -72,11 +78,15 @@ public struct DecodedInit: Sendable {
         self.execution = execution.flatMap {
             ExecutionReading.snapshot($0, workflowCode: "payment-acceptance", source: .answer)
         }
+        holderID = execution?["holderId"]?.word
+        workflowVersion = execution?["workflow"]?["version"]?.wholeNumber
+        lookupHTTPStatus = execution?["initialResults"]?[0]?["httpCode"]?.wholeNumber
         executionLinks = PayrailsLink.all(execution?["links"])
         paymentOptions = DecodedInit.lookupOptions(execution).map(PaymentOption.init)
         links = PayrailsLink.all(json["links"])
         sdkVersion = json["featureConfig"]?["sdkVersion"]?.word
         schemaVersion = json["featureConfig"]?["schemaVersion"]?.wholeNumber
+        raw = Secret(json)
     }
 
     private static func lookupOptions(_ execution: JSON?) -> [JSON] {

@@ -22,37 +22,29 @@ enum Paging: Equatable {
             self = .broken
             return
         }
-        let text = href[href.index(after: mark)...].prefix { $0 != "#" }
-        let parameters = Paging.parameters(text)
+        let parameters = Paging.parameters(href[href.index(after: mark)...].prefix { $0 != "#" })
         guard !parameters.isEmpty else {
             self = .broken
             return
         }
         let names = Set(parameters.map(\.name))
-        let kept = Paging.parameters(query).filter { $0.name.hasPrefix("filter[") && !names.contains($0.name) }
-        let next = Paging.text(parameters + kept)
-        self = next == Paging.text(Paging.parameters(query)) ? .broken : .next(next)
+        let before = Paging.parameters(query)
+        let kept = before.filter { $0.name.hasPrefix("filter[") && !names.contains($0.name) }
+        let next = (parameters + kept).map(\.text).joined(separator: "&")
+        self = next == before.map(\.text).joined(separator: "&") ? .broken : .next(next)
     }
 
     private struct Parameter {
+        /// Decoded, to be compared.
         let name: String
-        let value: String?
+        /// As it stood, so that the server meets its own cursor again, but for what no address may hold.
+        let text: String
     }
 
     private static func parameters(_ query: some StringProtocol) -> [Parameter] {
         query.split(separator: "&").map { part in
-            let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return Parameter(name: decode(halves[0]), value: halves.count > 1 ? decode(halves[1]) : nil)
+            let name = part.prefix { $0 != "=" }
+            return Parameter(name: name.removingPercentEncoding ?? String(name), text: Address.encodeQuery(part))
         }
     }
-
-    /// Encoded anew: links come with bare brackets as well as with encoded ones.
-    private static func text(_ parameters: [Parameter]) -> String {
-        parameters.map { parameter in
-            Address.encode(parameter.name) + (parameter.value.map { "=" + Address.encode($0) } ?? "")
-        }.joined(separator: "&")
-    }
-
-    /// What isn't valid `%XX` stays as it is.
-    private static func decode(_ text: some StringProtocol) -> String { text.removingPercentEncoding ?? String(text) }
 }

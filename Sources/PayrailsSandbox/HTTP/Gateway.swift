@@ -33,7 +33,6 @@ extension PayrailsSandbox {
         } catch {
             return refusal(error)
         }
-        let faults = takeFaults(match, request, call: call)
         let key = match.route.needsKey ? scopedKey(request, caller) : nil
         let begin = state.withLock { state in
             key.map { state.keys.begin($0, at: state.world.now) } ?? .first
@@ -41,6 +40,7 @@ extension PayrailsSandbox {
         if case .running = begin {
             return refusal(APIError(409, "request.conflict", "a request with this idempotency key is in progress"))
         }
+        let faults = takeFaults(match, request, call: call)
         await pause(faults.delayBefore + configuration.latency)
         if let response = early(faults.kind, request: request, key: key, begin: begin) { return response }
         var response: APIResponse

@@ -71,7 +71,10 @@ struct ConnectionParameters: Sendable, Equatable {
     /// The keywords that are lists, taken apart. One port serves all hosts, else there is one for each.
     private static func split(_ given: [String: String]) -> [[String: String]] {
         let lists = ["host", "hostaddr", "port"].map { keyword in
-            (keyword, given[keyword].map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) })
+            (
+                keyword,
+                given[keyword].map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+            )
         }
         let count = lists.prefix(2).compactMap { $0.1?.count }.max() ?? 1
         guard count > 1 else { return [[:]] }

@@ -95,7 +95,8 @@ final class IOThread {
         for command in mailbox.close() {
             switch command {
             case .begun(_, let connection?): PQfinish(connection.pointer)
-            case .run(_, let operation): operation.fail(PostgresError(.shutDown, "the pool has been shut down"), .broken)
+            case .run(_, let operation):
+                operation.fail(PostgresError(.shutDown, "the pool has been shut down"), .broken)
             default: break
             }
         }

@@ -60,7 +60,9 @@ extension Array: PostgresEncodable where Element: PostgresArrayElement {
             guard let length = Int32(exactly: length) else {
                 throw PostgresError(.encoding, "an array element of \(length) bytes")
             }
-            Swift.withUnsafeBytes(of: length.bigEndian) { buffer.bytes.replaceSubrange(lengthAt..<lengthAt + 4, with: $0) }
+            Swift.withUnsafeBytes(of: length.bigEndian) {
+                buffer.bytes.replaceSubrange(lengthAt..<lengthAt + 4, with: $0)
+            }
         }
     }
 }

@@ -61,7 +61,7 @@ extension HTTPClientResponse {
 
 extension HTTPClientError {
     static func failure(_ code: Code, sent: Bool, _ detail: String = "scripted") -> HTTPClientError {
-        HTTPClientError(code: code, mayHaveBeenSent: sent, detail: detail, curlCode: nil)
+        HTTPClientError(code, mayHaveBeenSent: sent, detail: detail)
     }
 }
 
