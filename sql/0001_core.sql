@@ -147,6 +147,9 @@ CREATE TABLE operations (
     currency         text CHECK (currency ~ '^[A-Z]{3}$'),
     final_capture    boolean,
     intent_reason    text,
+    -- Which request of the shop's asked for it, so that the same request sent again finds it.
+    requested_by     uuid,
+    request_key      text,
     basket_version   text,
     -- The number of the session that a createSession makes.
     ordinal          integer,
@@ -163,11 +166,14 @@ CREATE TABLE operations (
     due_at           timestamptz,
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded','failed'))),
     CHECK ((amount_minor IS NULL) = (currency IS NULL)),
+    CHECK ((requested_by IS NULL) = (request_key IS NULL)),
     CHECK (kind = 'createSession' OR execution_id IS NOT NULL)
 );
 CREATE INDEX operations_due ON operations (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX operations_checkout ON operations (checkout_id, created_at);
 CREATE INDEX operations_execution ON operations (execution_id, created_at);
+CREATE UNIQUE INDEX operations_request ON operations (requested_by, request_key) WHERE request_key IS NOT NULL;
+CREATE INDEX operations_request_age ON operations (created_at) WHERE request_key IS NOT NULL;
 -- One mover of the amount and one maker of a session at a time, for each checkout.
 CREATE UNIQUE INDEX operations_one_move ON operations (checkout_id)
     WHERE kind = 'moveAmount' AND finished_at IS NULL;

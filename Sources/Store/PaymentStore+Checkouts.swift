@@ -27,7 +27,9 @@ extension PaymentStore {
             ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
             var checkouts: [ReadCheckout] = []
             for id in ids {
-                if let read = try await transaction.view(try await transaction.readCheckout(id)) { checkouts.append(read) }
+                if let read = try await transaction.view(try await transaction.readCheckout(id)) {
+                    checkouts.append(read)
+                }
             }
             return checkouts
         }

@@ -87,6 +87,14 @@ extension PaymentStore {
                 FOR UPDATE SKIP LOCKED)
             """
         ).affected
+        // A key that is no longer kept may be used again for something else, and must not find what it once began.
+        gone += try await pool.query(
+            """
+            UPDATE operations SET requested_by = NULL, request_key = NULL WHERE id IN (SELECT id FROM operations
+                WHERE request_key IS NOT NULL AND created_at < \((now - idempotencyAge).stored) LIMIT \(limit)
+                FOR UPDATE SKIP LOCKED)
+            """
+        ).affected
         gone += try await pool.query(
             """
             DELETE FROM client_tokens WHERE ctid IN (SELECT ctid FROM client_tokens

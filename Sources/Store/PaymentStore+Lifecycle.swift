@@ -33,16 +33,32 @@ extension PaymentStore {
         try await transact { try await $0.readOperation(id) }
     }
 
+    /// Which request of the shop's asks for something: its credential and its idempotency key.
+    public struct RequestIdentity: Hashable, Sendable {
+        public let credential: UUID
+        public let key: String
+
+        public init(credential: UUID, key: String) {
+            self.credential = credential
+            self.key = key
+        }
+    }
+
     public enum LifecycleStart: Sendable {
         case begun(ClaimedOperation)
+        /// The same request was here before: this is what it began.
+        case known(PaymentOperation)
         case notFound
         case refused(Lifecycle.Refusal)
     }
 
     /// Writes down a capture, cancel or refund that the shop asked for, counting what is still in flight.
+    ///
+    /// - Parameter request: the request that asks. Sent again after an answer that was lost, it finds its operation and
+    ///   never begins another.
     public func beginLifecycle(
         _ kind: PaymentOperation.Kind, of id: ExecutionID, amount: Money?, isFinal: Bool?, reason: String?,
-        owner: UUID
+        request: RequestIdentity?, owner: UUID
     ) async throws -> LifecycleStart {
         try await transact { transaction in
             guard let checkoutID = try await transaction.checkout(of: id),
@@ -50,6 +66,7 @@ extension PaymentStore {
                 let stored = try await transaction.readExecutions(of: checkoutID)
                     .first(where: { $0.execution.id == id })
             else { return .notFound }
+            if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
             let execution = stored.execution
             let open = try await transaction.readOpenOperations(of: checkoutID).filter { $0.execution?.id == id }
             var taken: Money?
@@ -75,7 +92,7 @@ extension PaymentStore {
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: taken, isFinalCapture: isFinal,
                 intentReason: reason, attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
             try await transaction.insertOperation(
-                operation, workflowCode: execution.reference.workflowCode, owner: owner)
+                operation, workflowCode: execution.reference.workflowCode, owner: owner, request: request)
             return .begun(ClaimedOperation(operation: operation, owner: owner))
         }
     }

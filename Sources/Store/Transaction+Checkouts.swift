@@ -17,7 +17,8 @@ extension Transaction {
     }
 
     func readCheckout(_ id: CheckoutID) async throws -> Checkout? {
-        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid)").first.map(Self.checkout(from:))
+        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid)").first.map(
+            Self.checkout(from:))
     }
 
     /// The checkout of an order, whatever became of it; not one whose creation was refused.

@@ -15,19 +15,20 @@ extension Transaction {
     ///   - owner: who sends it now; nil leaves it to a worker at once.
     ///   - ordinal: the number of the session that a `createSession` makes.
     func insertOperation(
-        _ operation: PaymentOperation, workflowCode: String, owner: UUID?, ordinal: Int? = nil, basketVersion: String? = nil
+        _ operation: PaymentOperation, workflowCode: String, owner: UUID?, ordinal: Int? = nil,
+        basketVersion: String? = nil, request: PaymentStore.RequestIdentity? = nil
     ) async throws {
         let leaseUntil = owner == nil ? nil : now + policy.lease
         _ = try await query(
             """
             INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
-                amount_minor, currency, final_capture, intent_reason, basket_version, ordinal, created_at, sent_at,
+                amount_minor, currency, final_capture, intent_reason, requested_by, request_key, basket_version, ordinal, created_at, sent_at,
                 attempts, lease_owner, lease_until, due_at)
             VALUES (\(operation.id.uuid), \(operation.kind.rawValue), \(operation.checkout?.uuid),
                 \(operation.execution?.id.uuid), \(workflowCode), \(operation.key.uuid),
                 \(owner == nil ? "prepared" : "sent"), \(operation.amount?.minor),
                 \(operation.amount?.currency.code), \(operation.isFinalCapture), \(operation.intentReason),
-                \(basketVersion), \(ordinal), \(now.stored), \(owner == nil ? nil : now.stored),
+                \(request?.credential), \(request?.key), \(basketVersion), \(ordinal), \(now.stored), \(owner == nil ? nil : now.stored),
                 \(owner == nil ? 0 : 1), \(owner), \(leaseUntil?.stored), \((leaseUntil ?? now).stored))
             """)
     }
@@ -40,6 +41,16 @@ extension Transaction {
     func readOperation(_ id: OperationID) async throws -> PaymentOperation? {
         try await query("SELECT \(unescaped: Self.columns) FROM operations WHERE id = \(id.uuid)")
             .first.map(Self.operation(from:))
+    }
+
+    /// What a request of the shop's began.
+    func readOperation(of request: PaymentStore.RequestIdentity) async throws -> PaymentOperation? {
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM operations
+            WHERE requested_by = \(request.credential) AND request_key = \(request.key)
+            """
+        ).first.map(Self.operation(from:))
     }
 
     /// The operations of a checkout that aren't final, oldest first.

@@ -66,7 +66,8 @@ struct KeysCommand: Command {
                 Terminal.say("lockstep keys: there is a key named \"\(name)\" already")
                 return .usage
             }
-            Terminal.say("key \(id) with \(scopes.map(\.rawValue).sorted().joined(separator: ", ")); it is shown only now:")
+            Terminal.say(
+                "key \(id) with \(scopes.map(\.rawValue).sorted().joined(separator: ", ")); it is shown only now:")
             print(key.reveal)
         case .list(let asJSON):
             let keys = try await store.listKeys()

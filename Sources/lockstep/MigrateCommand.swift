@@ -42,7 +42,9 @@ struct MigrateCommand: Command {
         } else if applied.isEmpty {
             print("nothing to do: the database is at version \(Migrator.latest)")
         } else {
-            print("the database is at version \(Migrator.latest); applied \(applied.map(String.init).joined(separator: ", "))")
+            print(
+                "the database is at version \(Migrator.latest); applied \(applied.map(String.init).joined(separator: ", "))"
+            )
         }
         return .done
     }

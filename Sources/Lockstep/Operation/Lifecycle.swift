@@ -35,7 +35,8 @@ public enum Lifecycle {
     /// A cancel is always of the whole, and only where the customer's money is held or may yet be.
     public static func cancel(of picture: ExecutionPicture, open: [PaymentOperation]) throws(Refusal) {
         switch picture.state {
-        case .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .processing, .needsCustomer, .unknown: break
+        case .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .processing, .needsCustomer, .unknown:
+            break
         case .created, .refunded, .cancelled, .failed: throw .notCancellable
         }
         guard !open.contains(where: { $0.kind == .cancel }) else { throw .notCancellable }

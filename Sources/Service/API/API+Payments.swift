@@ -46,15 +46,22 @@ extension API {
         let id: ExecutionID = try request.id()
         let wish = try request.read(reading)
         let start = try await store.beginLifecycle(
-            kind, of: id, amount: wish.amount, isFinal: wish.isFinal, reason: wish.reason, owner: orchestrator.owner)
+            kind, of: id, amount: wish.amount, isFinal: wish.isFinal, reason: wish.reason,
+            request: request.idempotency.map { PaymentStore.RequestIdentity(credential: $0.owner, key: $0.key) },
+            owner: orchestrator.owner)
         switch start {
         case .notFound: throw Problem.notFound
         case .refused(let refusal): throw refusal.problem
+        case .known(let operation): return accepted(operation)
         case .begun(let claimed):
             let operation = try await orchestrator.send(claimed)
             bell.ring()
-            return .accepted(operation.json, location: "/v1/operations/\(operation.id)")
+            return accepted(operation)
         }
+    }
+
+    private func accepted(_ operation: PaymentOperation) -> Answer {
+        .accepted(operation.json, location: "/v1/operations/\(operation.id)")
     }
 }
 

@@ -56,7 +56,8 @@ extension Orchestrator {
 
     /// Whether the provider created the execution after all. Nil where it can't be asked.
     private func lookForSession(_ planned: PlannedSession) async throws -> PlannedSession? {
-        guard case .done(let found) = await provider.findExecutions(merchantReference: planned.request.merchantReference)
+        guard
+            case .done(let found) = await provider.findExecutions(merchantReference: planned.request.merchantReference)
         else { return nil }
         guard let execution = found.first else { return try await store.rekeySession(planned, owner: owner) }
         return try await store.adoptExecution(execution, insteadOf: planned, owner: owner)

@@ -95,7 +95,9 @@ public struct Workers: Sendable {
         notifications.applied.add(count.parked, "parked")
         notifications.applied.add(count.ignored, "ignored")
         notifications.applied.add(count.dead, "dead")
-        if count.dead > 0 { log.error("notifications could not be applied and are set aside", .count("dead", count.dead)) }
+        if count.dead > 0 {
+            log.error("notifications could not be applied and are set aside", .count("dead", count.dead))
+        }
         if count.applied > 0 { bell.ring() }
         return count.total
     }
