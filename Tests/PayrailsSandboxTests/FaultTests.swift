@@ -21,7 +21,8 @@ struct FaultTests {
         Case(kind: .delay(milliseconds: 30), status: 202, breaks: nil, hasEffect: true, afterwards: 202),
         Case(kind: .delayAfter(milliseconds: 30), status: 202, breaks: nil, hasEffect: true, afterwards: 202),
         Case(kind: .errorBefore(status: 503), status: 503, breaks: nil, hasEffect: false, afterwards: 202),
-        Case(kind: .errorBefore(status: 500, stored: true), status: 500, breaks: nil, hasEffect: false, afterwards: 500),
+        Case(
+            kind: .errorBefore(status: 500, stored: true), status: 500, breaks: nil, hasEffect: false, afterwards: 500),
         Case(kind: .errorBefore(status: 408), status: 408, breaks: nil, hasEffect: false, afterwards: 202),
         Case(kind: .errorAfter(status: 500), status: 500, breaks: nil, hasEffect: true, afterwards: 500),
         Case(kind: .closeBefore, status: nil, breaks: .beforeAnything, hasEffect: false, afterwards: 202),
