@@ -1,1 +1,3 @@
-print("not yet")
+import PayrailsSandbox
+
+await SandboxProgram.main(Array(CommandLine.arguments.dropFirst()))

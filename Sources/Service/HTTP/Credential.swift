@@ -3,12 +3,6 @@ import Crypto
 import Foundation
 import Lockstep
 
-/// What a merchant key may do.
-public enum Scope: String, Sendable, CaseIterable, Comparable {
-    case checkouts, payments, subscriptions, instruments, ops
-    public static func < (left: Scope, right: Scope) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// Who is calling, once it is believed (invariant M10).
 public enum Credential: Hashable, Sendable {
     /// `lsk_…`

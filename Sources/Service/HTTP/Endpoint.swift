@@ -1,4 +1,5 @@
 import Basics
+import Lockstep
 
 /// What the contract says about one call, without the code behind it. The catalogue stands in `API/`; a handler is
 /// bound to an endpoint with ``handled(by:)``, and the OpenAPI document is made from it.

@@ -28,7 +28,10 @@ public enum ProblemKind: String, Sendable, CaseIterable {
     case referenceExists = "reference-exists"
     // 412, 413, 415, 428, 429
     case stale = "stale"
+    case requestTimeout = "request-timeout"
     case tooLarge = "too-large"
+    case uriTooLong = "uri-too-long"
+    case headersTooLarge = "headers-too-large"
     case unsupportedMediaType = "unsupported-media-type"
     case ifMatchMissing = "if-match-missing"
     case tooManyRequests = "too-many-requests"
@@ -82,7 +85,10 @@ public enum ProblemKind: String, Sendable, CaseIterable {
         case .notRefundable: (409, "There is nothing to refund")
         case .referenceExists: (409, "The reference is taken already")
         case .stale: (412, "Somebody else changed it in the meantime")
+        case .requestTimeout: (408, "The request took too long to arrive")
         case .tooLarge: (413, "The body is too large")
+        case .uriTooLong: (414, "The address is too long")
+        case .headersTooLarge: (431, "The header fields are too large")
         case .unsupportedMediaType: (415, "The body must be JSON")
         case .ifMatchMissing: (428, "If-Match is missing")
         case .tooManyRequests: (429, "Too many requests")

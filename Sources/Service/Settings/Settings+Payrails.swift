@@ -111,10 +111,10 @@ extension Settings {
                 "60", "PAYRAILS_TOKEN_MARGIN_SECONDS", .seconds(0...3000),
                 "How long before its end a token is replaced.")
             requestsPerSecond = read.usually(
-                "8", "PAYRAILS_REQUESTS_PER_SECOND", .integer(0...10_000), "Calls a second of one process; 0: no limit."
+                "25", "PAYRAILS_REQUESTS_PER_SECOND", .integer(0...10_000), "Calls a second of one process; 0: no limit."
             )
             requestBurst = read.usually(
-                "5", "PAYRAILS_REQUEST_BURST", .integer(1...10_000), "Calls that may go at once after a quiet time.")
+                "50", "PAYRAILS_REQUEST_BURST", .integer(1...10_000), "Calls that may go at once after a quiet time.")
             rateLimitPause = read.usually(
                 "1000", "PAYRAILS_RATE_LIMIT_PAUSE_MS", .milliseconds(10...60_000),
                 "The pause after a 429 that names none.")

@@ -64,7 +64,7 @@ extension Settings {
                     "LOCKSTEP_RESTRICTED_PATHS", .paths, "Which of these paths only keys with the scope ops may read.")
                 ?? []
             maximumConnections = read.usually(
-                "1024", "LOCKSTEP_MAX_CONNECTIONS", .integer(16...65_536), "Connections at once; more are refused.")
+                "10000", "LOCKSTEP_MAX_CONNECTIONS", .integer(16...65_536), "Connections at once; more are refused.")
             drain = read.usually(
                 "20", "LOCKSTEP_DRAIN_SECONDS", .seconds(0...600),
                 "How long, after SIGTERM, requests and work in flight may take to end.")

@@ -1,0 +1,285 @@
+import Basics
+import Foundation
+import HTTPClient
+import Synchronization
+
+/// Sends notifications, and repeats them until they are acknowledged or given up (section 5.1).
+final class Notifier: Sendable {
+    private struct State: Sendable {
+        var deliveries: [Int: SandboxDelivery] = [:]
+        var finished: [Int] = []
+        var lastID = 0
+        var sleepers: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// Held back to be sent in another order.
+        var pen: [Int] = []
+        var firstAttempts: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// Deliveries that are neither asleep nor over.
+        var busy = 0
+        var idleWaiters: [CheckedContinuation<Void, Never>] = []
+        var freeSlots: Int
+        var slotWaiters: [CheckedContinuation<Void, Never>] = []
+        var random: SeededGenerator
+        var isStopped = false
+    }
+
+    private let configuration: SandboxConfiguration
+    private let client: HTTPClient
+    private let state: Mutex<State>
+
+    init(_ configuration: SandboxConfiguration, seed: UInt64) throws {
+        self.configuration = configuration
+        var settings = HTTPClientConfiguration()
+        settings.allowsPlainHTTP = true
+        settings.maximumConnectionsPerHost = configuration.notificationConcurrency
+        settings.userAgent = "payrails-sandbox"
+        client = try HTTPClient(settings)
+        state = Mutex(
+            State(freeSlots: configuration.notificationConcurrency, random: SeededGenerator(seed: seed)))
+    }
+
+    var deliveries: [SandboxDelivery] {
+        state.withLock { $0.deliveries.values.sorted { $0.id < $1.id } }
+    }
+
+    /// Whether everything is delivered, lost or given up.
+    var isQuiet: Bool {
+        state.withLock { $0.busy == 0 && $0.sleepers.isEmpty && $0.pen.isEmpty }
+    }
+
+    func send(_ notification: OutgoingNotification, faults: [SandboxNotificationFault.Kind]) {
+        var delay = Duration.zero
+        var hold: Duration?
+        for case .late(let milliseconds) in faults { delay += .milliseconds(milliseconds) }
+        for case .shuffled(let milliseconds) in faults { hold = .milliseconds(milliseconds) }
+        for target in notification.targets {
+            let key = faults.contains(.wrongSignature) ? target.key + "-another" : target.key
+            for _ in 0..<(faults.contains(.twice) ? 2 : 1) {
+                let id = add(notification, target, signature: NotificationSignature.of(notification.body, key: key))
+                if faults.contains(.lost) {
+                    finish(id, .lost)
+                } else if let hold {
+                    keepBack(id, for: hold)
+                } else {
+                    start(id, after: delay)
+                }
+            }
+        }
+    }
+
+    /// Attempts everything that waits now, whatever it waits for, and returns when each has been attempted.
+    func flush() async {
+        let penned = takePen()
+        let sleeping = state.withLock { state in
+            let sleeping = state.sleepers
+            state.sleepers = [:]
+            state.busy += sleeping.count
+            return sleeping.values
+        }
+        for sleeper in sleeping { sleeper.resume() }
+        await sendInTurn(penned)
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLock { state in
+                guard state.busy > 0, !state.isStopped else { return true }
+                state.idleWaiters.append(continuation)
+                return false
+            }
+            if isIdle { continuation.resume() }
+        }
+    }
+
+    func forget() {
+        state.withLock { state in
+            let live = state.deliveries.filter { $0.value.state == .waiting || $0.value.state == .sending }
+            state.deliveries = live
+            state.finished = []
+        }
+    }
+
+    /// Gives up whatever waits, and closes the connections.
+    func stop() async {
+        let waiting = state.withLock { state in
+            state.isStopped = true
+            let waiting =
+                Array(state.sleepers.values) + state.idleWaiters + state.slotWaiters + state.firstAttempts.values
+            state.busy += state.sleepers.count
+            (state.sleepers, state.idleWaiters, state.slotWaiters, state.firstAttempts) = ([:], [], [], [:])
+            return waiting
+        }
+        for waiter in waiting { waiter.resume() }
+        await client.shutdown()
+    }
+
+    // MARK: one delivery
+
+    private func add(_ notification: OutgoingNotification, _ target: NotificationTarget, signature: String) -> Int {
+        state.withLock { state in
+            state.lastID += 1
+            state.deliveries[state.lastID] = SandboxDelivery(
+                id: state.lastID, notificationID: notification.id, event: notification.event,
+                action: notification.action, success: notification.isSuccess, executionID: notification.executionID,
+                merchantReference: notification.merchantReference, url: target.url, body: notification.body,
+                signature: signature)
+            return state.lastID
+        }
+    }
+
+    private func start(_ id: Int, after delay: Duration = .zero) {
+        state.withLock { $0.busy += 1 }
+        Task { await run(id, after: delay) }
+    }
+
+    private func run(_ id: Int, after delay: Duration) async {
+        defer { becomeIdle() }
+        if delay > .zero { await sleep(id, for: delay) }
+        var backoff = configuration.notificationBackoff
+        for attempt in 0...configuration.notificationRetries {
+            guard let delivery = state.withLock({ $0.isStopped ? nil : $0.deliveries[id] }) else { return }
+            let status = await attemptOnce(delivery)
+            if status == 200 { return finish(id, .delivered) }
+            guard attempt < configuration.notificationRetries else { break }
+            await sleep(id, for: backoff)
+            backoff = backoff * 2
+        }
+        finish(id, .dead)
+    }
+
+    private func attemptOnce(_ delivery: SandboxDelivery) async -> Int? {
+        await takeSlot()
+        state.withLock { $0.deliveries[delivery.id]?.state = .sending }
+        let time = configuration.clock.now()
+        var status: Int?
+        var failure: String?
+        do {
+            status = try await client.send(
+                HTTPClientRequest(
+                    method: "POST", url: delivery.url,
+                    headers: ["Content-Type": "application/json", "X-Signature": delivery.signature],
+                    body: delivery.body, timeout: configuration.notificationTimeout)
+            ).status
+        } catch {
+            failure = "\(error)"
+        }
+        freeSlot()
+        let first = state.withLock { state in
+            state.deliveries[delivery.id]?.attempts.append(.init(time: time, status: status, failure: failure))
+            state.deliveries[delivery.id]?.state = .waiting
+            return state.firstAttempts.removeValue(forKey: delivery.id)
+        }
+        first?.resume()
+        return status
+    }
+
+    private func finish(_ id: Int, _ end: SandboxDelivery.State) {
+        let limit = configuration.recordLimit
+        state.withLock { state in
+            state.deliveries[id]?.state = end
+            state.finished.append(id)
+            guard state.finished.count >= limit * 2 else { return }
+            for old in state.finished.prefix(limit) { state.deliveries[old] = nil }
+            state.finished.removeFirst(limit)
+        }
+    }
+
+    // MARK: waiting
+
+    /// Until the time has passed, or somebody flushes.
+    private func sleep(_ id: Int, for duration: Duration) async {
+        let alarm = Task {
+            try await Task.sleep(for: duration)
+            let sleeper = state.withLock { state in
+                let sleeper = state.sleepers.removeValue(forKey: id)
+                if sleeper != nil { state.busy += 1 }
+                return sleeper
+            }
+            sleeper?.resume()
+        }
+        await withCheckedContinuation { continuation in
+            let isStopped = state.withLock { state in
+                guard !state.isStopped else { return true }
+                state.sleepers[id] = continuation
+                state.busy -= 1
+                return false
+            }
+            if isStopped { continuation.resume() } else { wakeIfIdle() }
+        }
+        alarm.cancel()
+    }
+
+    private func becomeIdle() {
+        state.withLock { $0.busy -= 1 }
+        wakeIfIdle()
+    }
+
+    private func wakeIfIdle() {
+        let waiters = state.withLock { state in
+            guard state.busy <= 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.idleWaiters = [] }
+            return state.idleWaiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    private func takeSlot() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                guard state.freeSlots <= 0, !state.isStopped else {
+                    state.freeSlots -= 1
+                    return true
+                }
+                state.slotWaiters.append(continuation)
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    private func freeSlot() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard !state.slotWaiters.isEmpty else {
+                state.freeSlots += 1
+                return nil
+            }
+            return state.slotWaiters.removeFirst()
+        }
+        next?.resume()
+    }
+
+    // MARK: shuffling
+
+    private func keepBack(_ id: Int, for duration: Duration) {
+        let isFirst = state.withLock { state in
+            state.pen.append(id)
+            return state.pen.count == 1
+        }
+        guard isFirst else { return }
+        Task {
+            try? await Task.sleep(for: duration)
+            await sendInTurn(takePen())
+        }
+    }
+
+    /// What is in the pen, in another order than it went in.
+    private func takePen() -> [Int] {
+        state.withLock { state in
+            let held = state.pen
+            state.pen = []
+            guard held.count > 1 else { return held }
+            let shuffled = held.shuffled(using: &state.random)
+            return shuffled == held ? held.reversed() : shuffled
+        }
+    }
+
+    /// Each only after the one before was attempted, so that the order is certain.
+    private func sendInTurn(_ ids: [Int]) async {
+        for id in ids {
+            await withCheckedContinuation { continuation in
+                let isStopped = state.withLock { state in
+                    guard !state.isStopped else { return true }
+                    state.firstAttempts[id] = continuation
+                    return false
+                }
+                if isStopped { continuation.resume() } else { start(id) }
+            }
+        }
+    }
+}
