@@ -34,9 +34,12 @@ struct ConnectionState {
 
     init(now: ContinuousClock.Instant) { since = now }
 
+    /// No handler has a request, and no answer is being written.
+    var mayBeRefused: Bool { phase == .idle || phase == .reading }
+
     /// A request line came in. False where nothing is taken any more.
     mutating func targetArrived(path: String?, now: ContinuousClock.Instant) -> Bool {
-        guard phase == .idle || phase == .reading else { return false }
+        guard mayBeRefused else { return false }
         if phase == .idle { enter(.reading, now) }
         self.path = path
         return true
