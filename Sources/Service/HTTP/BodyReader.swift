@@ -14,10 +14,12 @@ enum BodyReader {
         guard isJSON(incoming.headers) else {
             throw Problem(.unsupportedMediaType, "Content-Type must be application/json")
         }
-        // A NUL would make the parser take the bytes for UTF-16, and is never part of JSON.
-        guard !incoming.body.contains(0), String(validating: incoming.body, as: UTF8.self) != nil,
-            let json = try? JSON(parsing: incoming.body)
-        else { throw Problem(.notJSON, "the body is not valid JSON in UTF-8") }
+        let json: JSON
+        do {
+            json = try StrictJSON.parse(incoming.body)
+        } catch {
+            throw Problem(.notJSON, "the body is not JSON in UTF-8: \(error.reason)")
+        }
         try inspect(json)
         return json
     }
@@ -83,6 +85,6 @@ enum BodyReader {
     /// The digits of a number that is whole, also where it was written with a point or an exponent.
     private static func integerDigits(_ digits: String) -> String {
         if digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return digits }
-        return Double(digits).flatMap { Int64(exactly: $0.magnitude) }.map(String.init) ?? digits
+        return Double(digits).flatMap { UInt64(exactly: $0.magnitude) }.map(String.init) ?? digits
     }
 }

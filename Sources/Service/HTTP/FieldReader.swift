@@ -61,7 +61,9 @@ public final class FieldReader {
     /// The member's value, asked for by its name; nil for a missing one and for `null`.
     func value(_ name: String) -> JSON? {
         asked.insert(name)
-        return members[name].flatMap { $0.isNull ? nil : $0 }
+        // Not by a closure: there, a bare `nil` would be the JSON value null.
+        guard let value = members[name], !value.isNull else { return nil }
+        return value
     }
 
     /// What a required member that isn't there is told.

@@ -11,11 +11,14 @@ public struct IncomingRequest: Sendable {
     public let query: String
     public let headers: HTTPHeaders
     public let body: Data
+    /// By the wall clock.
     public let receivedAt: Timestamp
+    /// When its head was complete; budgets count from here.
+    public let arrival: ContinuousClock.Instant
 
     public init(
         method: String, path: String, query: String = "", headers: HTTPHeaders = [:], body: Data = Data(),
-        receivedAt: Timestamp = Timestamp(seconds: 0)
+        receivedAt: Timestamp = Timestamp(seconds: 0), arrival: ContinuousClock.Instant = .now
     ) {
         self.method = method
         self.path = path
@@ -23,5 +26,6 @@ public struct IncomingRequest: Sendable {
         self.headers = headers
         self.body = body
         self.receivedAt = receivedAt
+        self.arrival = arrival
     }
 }

@@ -17,7 +17,7 @@ struct Passage: Sendable {
     func answer() async -> Answer {
         do {
             guard let budget = route.budget else { return try await serve() }
-            return try await withBudget(budget) { try await serve() }
+            return try await withBudget(budget - (.now - incoming.arrival)) { try await serve() }
         } catch {
             guard let fallback = route.fallback, !isTheCallersFault(error) else {
                 return router.problem(for: error, log).answer(requestID: id)

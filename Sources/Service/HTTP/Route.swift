@@ -26,7 +26,7 @@ public struct Route: Sendable {
     }
 
     /// For a call that must answer whatever is broken: when credentials can't be checked, when the handler throws
-    /// anything but a 4xx problem, and when `budget` is over since the router got the request, `fallback` answers.
+    /// anything but a 4xx problem, and when `budget` is over since the request came in, `fallback` answers.
     /// It may throw a problem for a body of a wrong shape. The handler is told to stop, and no longer waited for.
     public func answeringAnyway(within budget: Duration, _ fallback: @escaping Fallback) -> Route {
         var copy = self

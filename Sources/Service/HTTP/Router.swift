@@ -51,8 +51,6 @@ public struct Router: Sendable {
 
     /// Answers, whatever comes. Never throws, and logs and counts every answer.
     public func respond(to incoming: IncomingRequest) async -> Answer {
-        let clock = ContinuousClock()
-        let start = clock.now
         let ids = incoming.headers.all("X-Request-Id")
         let requestID = (ids.count == 1 ? RequestID(ids[0]) : nil) ?? RequestID(around.identifiers.next())
         let traces = incoming.headers.all("traceparent")
@@ -70,7 +68,7 @@ public struct Router: Sendable {
             }
             if case .open = endpoint.access {} else { answer.headers["Cache-Control"] = "no-store" }
         }
-        around.metrics.record(answer, endpoint, took: clock.now - start, log)
+        around.metrics.record(answer, endpoint, took: .now - incoming.arrival, log)
         return answer
     }
 

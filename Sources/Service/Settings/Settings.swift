@@ -44,6 +44,7 @@ public struct Settings: Sendable {
         database = Database(reader)
         http = HTTP(reader)
         log = Logging(reader)
+        reader.begin("Calls to others")
         let allowsPlainHTTP = PlainHTTP.isAllowed(reader)
         payrails = Payrails(reader, isNeeded: need == .payrails, allowsPlainHTTP: allowsPlainHTTP)
         gate = Gate(reader, allowsPlainHTTP: allowsPlainHTTP)
