@@ -50,11 +50,11 @@ extension PaymentStore {
     public func readEvents(after cursor: FeedCursor, scopes: Set<Scope>, limit: Int) async throws -> [FeedEvent] {
         try await pool.query(
             """
-            SELECT id, transaction_id::text AS transaction_id, number, type, time, data FROM events
+            SELECT id, transaction_id::text AS transaction_text, number, type, time, data FROM events
             WHERE (transaction_id, number) > (\(String(cursor.transaction))::text::xid8, \(cursor.number))
                 AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
                 AND scope = ANY(\(scopes.map(\.rawValue).sorted()))
-            ORDER BY transaction_id, number LIMIT \(limit)
+            ORDER BY events.transaction_id, events.number LIMIT \(limit)
             """
         ).map { row in
             let (id, transaction, number, type, time, data) = try row.decode(

@@ -13,9 +13,11 @@ extension Orchestrator {
         case .refused(let refusal) where refusal.isPassing:
             answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
         case .refused(let refusal):
-            log.warning(
-                "the provider refused an operation", .operation(claimed.operation.id), .execution(execution.id),
-                .error(refusal))
+            // Nobody had begun to pay what an abandoned order left open; then there is nothing to cancel.
+            let isExpected = claimed.operation.intentReason == CancelReason.checkoutCancelled.rawValue
+            log.write(
+                isExpected ? .debug : .warning, "the provider refused an operation",
+                [.operation(claimed.operation.id), .execution(execution.id), .error(refusal)])
             // Sent before, it may be refused because it has happened: facts go first.
             if claimed.wasSent { try await refresh(execution) }
             answer = .refused(refusal)
