@@ -5,7 +5,7 @@ import Service
 @main
 struct LockstepProgram {
     static let commands: [any Command.Type] = [
-        ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self,
+        ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self, DoctorCommand.self,
     ]
 
     static func main() async {
