@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import Synchronization
 import TestKit
 import Testing
 
@@ -67,4 +68,12 @@ extension PostgresPool {
         let rows = try await self.query(query)
         return try #require(rows.first).decode(type)
     }
+}
+
+/// A value that several tasks of a test change.
+final class Shared<Value: Sendable>: Sendable {
+    private let mutex: Mutex<Value>
+    init(_ value: Value) { mutex = Mutex(value) }
+    var value: Value { mutex.withLock { $0 } }
+    func change<R: Sendable>(_ body: (inout Value) -> R) -> R { mutex.withLock { body(&$0) } }
 }
