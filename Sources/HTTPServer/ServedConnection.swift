@@ -156,7 +156,10 @@ final class ServedConnection: @unchecked Sendable {
 
     /// An answer to the request of that number; the first one counts.
     func answer(_ response: HTTPServerResponse, to request: UInt64) {
-        if state.withLock({ $0.answered(response, to: request, now: .now) }) { MHD_resume_connection(handle) }
+        state.withLock { state in
+            // Under the lock, so that whoever stops the daemon finds no connection that is answered but still suspended.
+            if state.answered(response, to: request, now: .now) { MHD_resume_connection(handle) }
+        }
     }
 
     /// Answers past the library, which can't once a body has begun, and lets the client go on sending for a while.
