@@ -4,11 +4,12 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 static enum MHD_Result (*queue_response)(struct MHD_Connection *, unsigned int, struct MHD_Response *);
-static void (*on_refusal)(void *, unsigned int);
+static _Atomic(void (*)(void *, unsigned int)) on_refusal;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_queue_response(void) { *(void **)&queue_response = dlsym(RTLD_NEXT, "MHD_queue_response"); }
@@ -77,10 +78,19 @@ size_t lockstep_mhd_header_bytes(struct MHD_Connection *connection) {
     return info ? info->header_size : 0;
 }
 
+// Older kernels know a shorter struct; both counts came with the same one.
+static int tcp_counts(int socket, struct tcp_info *info) {
+    socklen_t length = sizeof *info;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &length) != 0) return -1;
+    return length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info->tcpi_bytes_received ? -1 : 0;
+}
+
 int64_t lockstep_tcp_bytes_received(int socket) {
     struct tcp_info info;
-    socklen_t length = sizeof info;
-    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
-    if (length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -1;
-    return (int64_t)info.tcpi_bytes_received;
+    return tcp_counts(socket, &info) == 0 ? (int64_t)info.tcpi_bytes_received : -1;
+}
+
+int64_t lockstep_tcp_bytes_acknowledged(int socket) {
+    struct tcp_info info;
+    return tcp_counts(socket, &info) == 0 ? (int64_t)info.tcpi_bytes_acked : -1;
 }

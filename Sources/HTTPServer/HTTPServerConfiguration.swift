@@ -20,7 +20,8 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumBufferedBytes = 256 * 1024 * 1024
     /// How long a connection may be kept open with nothing in flight; then it is closed without a word.
     public var idleTimeout: Duration = .seconds(75)
-    /// From a request's first byte to its last, however it trickles, else 408; also from an answer's first to its last.
+    /// From a request's first byte to its last, however it trickles, else 408. An answer is cut off when none of it was
+    /// taken for that long, and in any case after fifteen times as long.
     public var requestTimeout: Duration = .seconds(20)
     /// From the whole request to the handler's answer, else 503; the handler runs on and its late answer is dropped.
     public var handlerTimeout: Duration = .seconds(60)

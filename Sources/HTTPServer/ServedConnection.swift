@@ -17,6 +17,7 @@ final class ServedConnection: @unchecked Sendable {
 
     // Only on the thread that owns the socket:
     private var target: RequestTarget?
+    private var isTaken = false
     private var incoming: IncomingRequest?
     private var headBytes = 0
     private var bodyBytes = 0
@@ -40,13 +41,14 @@ final class ServedConnection: @unchecked Sendable {
         headIsMissing = true
         headBytes = 0
         bodyBytes = 0
-        _ = state.withLock { $0.targetArrived(path: target?.path, now: .now) }
+        isTaken = state.withLock { $0.targetArrived(path: target?.path, now: .now) }
     }
 
     /// The head is there: `bytes` as `RequestHead` reads them.
     func headArrived(_ bytes: UnsafeRawBufferPointer, fieldCount: Int) -> MHD_Result {
         headBytes = bytes.count
         headIsMissing = false
+        guard isTaken else { return .YES }
         let refusal: HTTPServerRefusal.Kind
         do {
             incoming = try accept(bytes, fieldCount: fieldCount)
@@ -164,7 +166,10 @@ final class ServedConnection: @unchecked Sendable {
 
     /// An answer to the request of that number; the first one counts.
     func answer(_ response: HTTPServerResponse, to request: UInt64) {
-        if state.withLock({ $0.answered(response, to: request, now: .now) }) { MHD_resume_connection(handle) }
+        state.withLock { state in
+            // Under the lock, so that whoever stops the daemon finds no connection that is answered but still suspended.
+            if state.answered(response, to: request, now: .now) { MHD_resume_connection(handle) }
+        }
     }
 
     /// Answers past the library, which can't once a body has begun, and lets the client go on sending for a while.
@@ -195,9 +200,8 @@ final class ServedConnection: @unchecked Sendable {
     /// Does what is overdue. Called again and again by the sweeper.
     func sweep(now: ContinuousClock.Instant, limits: ConnectionLimits, isDraining: Bool) {
         let overdue = state.withLock { state -> ConnectionState.Overdue? in
-            let overdue = state.overdue(at: now, limits: limits, isDraining: isDraining) {
-                lockstep_tcp_bytes_received(socket)
-            }
+            let overdue = state.overdue(
+                at: now, limits: limits, isDraining: isDraining, traffic: SocketTraffic(socket: socket))
             if overdue == .closeSilently {
                 state.close(now: now)
                 shutdown(socket, Int32(SHUT_RDWR))
@@ -210,4 +214,10 @@ final class ServedConnection: @unchecked Sendable {
         case .closeSilently, nil: break
         }
     }
+}
+
+private struct SocketTraffic: ConnectionTraffic {
+    let socket: Int32
+    var bytesReceived: Int64 { lockstep_tcp_bytes_received(socket) }
+    var bytesAcknowledged: Int64 { lockstep_tcp_bytes_acknowledged(socket) }
 }

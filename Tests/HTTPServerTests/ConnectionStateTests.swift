@@ -2,6 +2,11 @@ import Testing
 
 @testable import HTTPServer
 
+private struct Traffic: ConnectionTraffic {
+    let bytesReceived: Int64
+    let bytesAcknowledged: Int64
+}
+
 /// A state whose events come at whole seconds. A class, because expectations can't mutate a struct.
 private final class Subject {
     private var state: ConnectionState
@@ -20,11 +25,17 @@ private final class Subject {
     }
     func takeAnswer(at seconds: Int = 0) -> Int? { state.takeAnswer(now: start + .seconds(seconds))?.status }
     func answerAtOnce() -> Bool { state.answerAtOnce(now: start) }
-    func requestEnded(bytes: Int64) { state.requestEnded(bytes: bytes, now: start) }
+    func requestEnded(bytes: Int64, at seconds: Int = 0) {
+        state.requestEnded(bytes: bytes, now: start + .seconds(seconds))
+    }
     func close() { state.close(now: start) }
     func closed() { state.closed(now: start) }
-    func overdue(at seconds: Int, received: Int64 = 0, isDraining: Bool = false) -> ConnectionState.Overdue? {
-        state.overdue(at: start + .seconds(seconds), limits: limits, isDraining: isDraining) { received }
+    func overdue(
+        at seconds: Int, received: Int64 = 0, acknowledged: Int64 = 0, isDraining: Bool = false
+    ) -> ConnectionState.Overdue? {
+        state.overdue(
+            at: start + .seconds(seconds), limits: limits, isDraining: isDraining,
+            traffic: Traffic(bytesReceived: received, bytesAcknowledged: acknowledged))
     }
 
     /// Brings a request to its handler: the request's number.
@@ -97,6 +108,35 @@ struct ConnectionStateTests {
         #expect(subject.takeAnswer(at: 61) == 503)
         #expect(subject.overdue(at: 81) == nil)
         #expect(subject.overdue(at: 82) == .closeSilently)
+    }
+
+    @Test("an answer that moves may take longer, but not for ever")
+    func slowReader() throws {
+        let number = try subject.handle()
+        #expect(subject.answered(200, to: number))
+        #expect(subject.takeAnswer() == 200)
+        for step in 1...29 { #expect(subject.overdue(at: step * 10, acknowledged: Int64(step)) == nil) }
+        #expect(subject.overdue(at: 301, acknowledged: 100) == .closeSilently)
+    }
+
+    @Test("an answer that stops moving is given up")
+    func stuckReader() throws {
+        let number = try subject.handle()
+        #expect(subject.answered(200, to: number))
+        #expect(subject.takeAnswer() == 200)
+        #expect(subject.overdue(at: 15, acknowledged: 5) == nil)
+        #expect(subject.overdue(at: 35, acknowledged: 5) == nil)
+        #expect(subject.overdue(at: 36, acknowledged: 5) == .closeSilently)
+    }
+
+    @Test("the idle time runs from the last answer")
+    func idleAgain() throws {
+        let number = try subject.handle()
+        #expect(subject.answered(200, to: number))
+        #expect(subject.takeAnswer() == 200)
+        subject.requestEnded(bytes: 10, at: 70)
+        #expect(subject.overdue(at: 145, received: 10) == nil)
+        #expect(subject.overdue(at: 146, received: 10) == .closeSilently)
     }
 
     @Test("a handler's request is neither refused nor closed by a drain")

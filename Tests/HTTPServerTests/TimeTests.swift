@@ -67,27 +67,13 @@ struct TimeTests {
         try await withServer({ $0.idleTimeout = .milliseconds(200) }) { server in
             let unused = try RawClient(port: server.port)
             let used = try RawClient(port: server.port)
-            used.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            _ = try await used.reply()
             let begun = ContinuousClock.now
+            used.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await used.reply().status == 200)
             #expect(try await used.everything() == "")
-            #expect(ContinuousClock.now - begun > .milliseconds(150))
+            #expect(ContinuousClock.now - begun > .milliseconds(200))
             #expect(try await unused.everything() == "")
             #expect(server.statistics.refused.isEmpty)
-        }
-    }
-
-    @Test("a connection in use isn't idle, however old it is")
-    func notIdle() async throws {
-        try await withServer({ $0.idleTimeout = .milliseconds(200) }) { server in
-            let client = try RawClient(port: server.port)
-            let begun = ContinuousClock.now
-            while ContinuousClock.now - begun < .milliseconds(600) {
-                client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-                #expect(try await client.reply().status == 200)
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            #expect(server.statistics.connectionsAccepted == 1)
         }
     }
 

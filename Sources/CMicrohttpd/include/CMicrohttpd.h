@@ -35,4 +35,7 @@ size_t lockstep_mhd_header_bytes(struct MHD_Connection *connection);
 
 // How many bytes of payload the peer has sent over the life of the TCP connection; -1 if the kernel doesn't tell.
 int64_t lockstep_tcp_bytes_received(int socket);
+
+// How many bytes of payload the peer has acknowledged over the life of the TCP connection; -1 if the kernel doesn't tell.
+int64_t lockstep_tcp_bytes_acknowledged(int socket);
 #endif
