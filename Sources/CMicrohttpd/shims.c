@@ -1,8 +1,30 @@
+#define _GNU_SOURCE
 #include "CMicrohttpd.h"
+#include <dlfcn.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+
+static enum MHD_Result (*queue_response)(struct MHD_Connection *, unsigned int, struct MHD_Response *);
+static _Atomic(void (*)(void *, unsigned int)) on_refusal;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void find_queue_response(void) { *(void **)&queue_response = dlsym(RTLD_NEXT, "MHD_queue_response"); }
+
+enum MHD_Result lockstep_mhd_queue_response(
+    struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response) {
+    return queue_response(connection, status, response);
+}
+
+enum MHD_Result MHD_queue_response(
+    struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response) {
+    (void)response;
+    on_refusal(lockstep_mhd_socket_context(connection), status);
+    return MHD_NO;
+}
 
 // Paths and queries are handed on as they came; the library's default would decode them in place.
 static size_t leave_escaped(void *context, struct MHD_Connection *connection, char *text) {
@@ -12,6 +34,9 @@ static size_t leave_escaped(void *context, struct MHD_Connection *connection, ch
 }
 
 struct MHD_Daemon *lockstep_mhd_start(const struct lockstep_mhd_settings *settings) {
+    pthread_once(&once, find_queue_response);
+    if (queue_response == NULL) return NULL;
+    on_refusal = settings->on_refusal;
     struct MHD_OptionItem pool[] = {
         {MHD_OPTION_END, 0, NULL},
         {MHD_OPTION_END, 0, NULL},
@@ -53,10 +78,19 @@ size_t lockstep_mhd_header_bytes(struct MHD_Connection *connection) {
     return info ? info->header_size : 0;
 }
 
+// Older kernels know a shorter struct; both counts came with the same one.
+static int tcp_counts(int socket, struct tcp_info *info) {
+    socklen_t length = sizeof *info;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &length) != 0) return -1;
+    return length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info->tcpi_bytes_received ? -1 : 0;
+}
+
 int64_t lockstep_tcp_bytes_received(int socket) {
     struct tcp_info info;
-    socklen_t length = sizeof info;
-    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return -1;
-    if (length < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received) return -1;
-    return (int64_t)info.tcpi_bytes_received;
+    return tcp_counts(socket, &info) == 0 ? (int64_t)info.tcpi_bytes_received : -1;
+}
+
+int64_t lockstep_tcp_bytes_acknowledged(int socket) {
+    struct tcp_info info;
+    return tcp_counts(socket, &info) == 0 ? (int64_t)info.tcpi_bytes_acked : -1;
 }

@@ -31,12 +31,20 @@ struct ConnectionState {
     private(set) var answer: HTTPServerResponse?
     /// Bytes of requests that were read whole. More than that received means that another request has begun.
     private(set) var bytesConsumed: Int64 = 0
+    /// What the peer had acknowledged of its answers, and when that last grew.
+    private var acknowledged: (bytes: Int64, at: ContinuousClock.Instant)
 
-    init(now: ContinuousClock.Instant) { since = now }
+    init(now: ContinuousClock.Instant) {
+        since = now
+        acknowledged = (0, now)
+    }
+
+    /// No handler has a request, and no answer is being written.
+    var mayBeRefused: Bool { phase == .idle || phase == .reading }
 
     /// A request line came in. False where nothing is taken any more.
     mutating func targetArrived(path: String?, now: ContinuousClock.Instant) -> Bool {
-        guard phase == .idle || phase == .reading else { return false }
+        guard mayBeRefused else { return false }
         if phase == .idle { enter(.reading, now) }
         self.path = path
         return true
@@ -92,29 +100,44 @@ struct ConnectionState {
     }
 
     /// What has taken too long.
-    /// - Parameter bytesReceived: what the peer has sent so far, asked for only where it matters.
+    /// - Parameter traffic: asked for only where it matters, since it costs a system call.
     mutating func overdue(
-        at now: ContinuousClock.Instant, limits: ConnectionLimits, isDraining: Bool, bytesReceived: () -> Int64
+        at now: ContinuousClock.Instant, limits: ConnectionLimits, isDraining: Bool, traffic: some ConnectionTraffic
     ) -> Overdue? {
         switch phase {
         case .idle:
-            if bytesReceived() > bytesConsumed {
+            if traffic.bytesReceived > bytesConsumed {
                 enter(.reading, now)
                 return nil
             }
             return isDraining || now - since > limits.idle ? .closeSilently : nil
         case .reading: return now - since > limits.request ? .refuseRequest(.timeout) : nil
         case .handling: return now - since > limits.handler ? .answerForHandler : nil
-        case .answering: return now - since > limits.request ? .closeSilently : nil
+        case .answering: return isStuck(at: now, limits: limits, traffic: traffic) ? .closeSilently : nil
         case .closing: return now - since > ConnectionLimits.goodbye ? .closeSilently : nil
         case .answered, .closed: return nil
         }
+    }
+
+    /// A long answer to a slow client takes its time as long as it moves, but not for ever.
+    private mutating func isStuck(
+        at now: ContinuousClock.Instant, limits: ConnectionLimits, traffic: some ConnectionTraffic
+    ) -> Bool {
+        let bytes = traffic.bytesAcknowledged
+        if bytes > acknowledged.bytes { acknowledged = (bytes, now) }
+        return now - max(since, acknowledged.at) > limits.request || now - since > limits.request * 15
     }
 
     private mutating func enter(_ phase: Phase, _ now: ContinuousClock.Instant) {
         self.phase = phase
         since = now
     }
+}
+
+/// What the system knows of a TCP connection's payload, over its whole life.
+protocol ConnectionTraffic {
+    var bytesReceived: Int64 { get }
+    var bytesAcknowledged: Int64 { get }
 }
 
 /// The times of `HTTPServerConfiguration`, as the state asks for them.

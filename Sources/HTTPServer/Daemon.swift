@@ -7,8 +7,9 @@ import Glibc
 struct Daemon: @unchecked Sendable {
     let handle: OpaquePointer
 
-    /// How much more than the longest head a connection may hold: the field index, and the head of the answer.
-    private static func connectionMemory(_ headerBytes: Int) -> Int { max(headerBytes + headerBytes / 4, 4_096) }
+    /// What a connection holds beside the request's head: the library's index of its fields, and the answer's head.
+    /// The library clears all of it after each request, so all of it is resident.
+    private static let memoryBesideHead = 4_096
 
     /// - Parameter core: must outlive the daemon; nothing here retains it.
     init?(core: ServerCore, socket: ListeningSocket) {
@@ -18,7 +19,7 @@ struct Daemon: @unchecked Sendable {
         // Room for those beyond the limit, who are told so.
         settings.connection_limit = UInt32(configuration.maximumConnections + 256)
         settings.threads = UInt32(configuration.threads)
-        settings.connection_memory_bytes = Self.connectionMemory(configuration.maximumHeaderBytes)
+        settings.connection_memory_bytes = configuration.maximumHeaderBytes + Self.memoryBesideHead
         settings.context = Unmanaged.passUnretained(core).toOpaque()
         settings.on_connection = { context, handle, slot, event in
             guard let context, let handle, let slot else { return }
@@ -37,6 +38,9 @@ struct Daemon: @unchecked Sendable {
             return Daemon.requestCalled(connection, handle, method, upload, uploadSize)
         }
         settings.on_completed = { _, _, slot, _ in Daemon.connection(slot?.pointee)?.requestEnded() }
+        settings.on_refusal = { context, status in
+            Daemon.connection(context)?.refuse(HTTPServerRefusal.Kind(libraryStatus: Int(status)), closesAtOnce: true)
+        }
         guard let handle = lockstep_mhd_start(&settings) else { return nil }
         self.handle = handle
     }

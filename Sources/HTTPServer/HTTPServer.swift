@@ -101,6 +101,7 @@ public final class HTTPServer: Sendable {
             Thread.sleep(forTimeInterval: 0.002)
         }
         MHD_stop_daemon(daemon.handle)
+        core.lingering.closeAll()
         socket.close()
     }
 }
@@ -112,6 +113,8 @@ extension HTTPServer {
         public let connectionsAccepted: Int
         /// Requests at handlers, also those whose clients have gone.
         public let requestsInFlight: Int
+        /// Bytes of bodies that are being collected or are at handlers.
+        public let bytesBuffered: Int
         /// Answers written, refusals in the ordinary way included.
         public let requestsServed: Int
         public let refused: [HTTPServerRefusal.Kind: Int]
@@ -121,6 +124,7 @@ extension HTTPServer {
         Statistics(
             connectionsOpen: core.connectionCount, connectionsAccepted: core.count.accepted.load(ordering: .relaxed),
             requestsInFlight: core.count.inFlight.load(ordering: .relaxed),
+            bytesBuffered: core.count.bufferedBytes.load(ordering: .relaxed),
             requestsServed: core.count.served.load(ordering: .relaxed), refused: core.count.refused)
     }
 }

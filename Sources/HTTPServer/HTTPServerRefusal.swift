@@ -62,7 +62,7 @@ extension HTTPServerRefusal.Kind {
         case 413: self = .bodyTooLarge
         case 414: self = .uriTooLong
         case 431: self = .headersTooLarge
-        case 500...: self = .overloaded
+        case 500: self = .overloaded
         default: self = .malformedRequest
         }
     }

@@ -29,6 +29,8 @@ struct IncomingRequest {
         if case .length(let length) = framing { expectedLength = length } else { expectedLength = 0 }
     }
 
+    var bodyBytes: Int { body.count }
+
     /// False when the body has grown past its limit.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard body.count + bytes.count <= bodyLimit, let start = bytes.baseAddress else { return bytes.isEmpty }

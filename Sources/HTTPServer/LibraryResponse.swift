@@ -3,13 +3,13 @@ import CMicrohttpd
 import Foundation
 
 /// libmicrohttpd's response objects: `MHD_create_response_from_buffer`, `MHD_add_response_header`,
-/// `MHD_queue_response`.
+/// `MHD_queue_response` by its other name.
 enum LibraryResponse {
     /// Queues a response that is `sendable`, on the thread that owns the connection.
     static func queue(_ response: HTTPServerResponse, on connection: OpaquePointer) -> MHD_Result {
         guard let object = make(response) else { return .NO }
         defer { MHD_destroy_response(object) }
-        return MHD_queue_response(connection, UInt32(response.status), object)
+        return lockstep_mhd_queue_response(connection, UInt32(response.status), object)
     }
 
     /// The library copies the body. The caller destroys the object.

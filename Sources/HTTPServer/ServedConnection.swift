@@ -17,6 +17,7 @@ final class ServedConnection: @unchecked Sendable {
 
     // Only on the thread that owns the socket:
     private var target: RequestTarget?
+    private var isTaken = false
     private var incoming: IncomingRequest?
     private var headBytes = 0
     private var bodyBytes = 0
@@ -40,14 +41,14 @@ final class ServedConnection: @unchecked Sendable {
         headIsMissing = true
         headBytes = 0
         bodyBytes = 0
-        incoming = nil
-        _ = state.withLock { $0.targetArrived(path: target?.path, now: .now) }
+        isTaken = state.withLock { $0.targetArrived(path: target?.path, now: .now) }
     }
 
     /// The head is there: `bytes` as `RequestHead` reads them.
     func headArrived(_ bytes: UnsafeRawBufferPointer, fieldCount: Int) -> MHD_Result {
         headBytes = bytes.count
         headIsMissing = false
+        guard isTaken else { return .YES }
         let refusal: HTTPServerRefusal.Kind
         do {
             incoming = try accept(bytes, fieldCount: fieldCount)
@@ -81,11 +82,20 @@ final class ServedConnection: @unchecked Sendable {
     func bodyArrived(_ bytes: UnsafeRawBufferPointer) -> MHD_Result {
         bodyBytes += bytes.count
         guard incoming != nil else { return .YES }
-        if incoming?.append(bytes) == false {
-            incoming = nil
+        if !core.mayBuffer(bytes.count) {
+            dropIncoming()
+            refuse(.overloaded)
+        } else if incoming?.append(bytes) != true {
+            core.release(bytes.count)
+            dropIncoming()
             refuse(.bodyTooLarge)
         }
         return .YES
+    }
+
+    private func dropIncoming() {
+        if let incoming { core.release(incoming.bodyBytes) }
+        incoming = nil
     }
 
     /// The request is whole, or its connection was resumed because the answer is there.
@@ -93,7 +103,11 @@ final class ServedConnection: @unchecked Sendable {
         if let answer = state.withLock({ $0.takeAnswer(now: .now) }) { return queue(answer) }
         guard let incoming else { return .NO }
         self.incoming = nil
-        guard core.mayTakeRequest() else { return answerAtOnce(.overloaded, incoming) }
+        let bodyBytes = incoming.bodyBytes
+        guard core.mayTakeRequest() else {
+            core.release(bodyBytes)
+            return answerAtOnce(.overloaded, incoming)
+        }
         let number = state.withLock { state -> UInt64? in
             guard !core.isStopping, let number = state.handOver(now: .now) else { return nil }
             MHD_suspend_connection(handle)
@@ -101,6 +115,7 @@ final class ServedConnection: @unchecked Sendable {
         }
         guard let number else {
             core.requestLeft()
+            core.release(bodyBytes)
             return .NO
         }
         let request = incoming.request(from: remoteAddress)
@@ -109,6 +124,7 @@ final class ServedConnection: @unchecked Sendable {
             var response = await core.handler(request)
             if closes { response.closesConnection = true }
             core.requestLeft()
+            core.release(bodyBytes)
             answer(response, to: number)
         }
         return .YES
@@ -116,7 +132,7 @@ final class ServedConnection: @unchecked Sendable {
 
     /// The answer is written, or the request came to nothing.
     func requestEnded() {
-        incoming = nil
+        dropIncoming()
         target = nil
         state.withLock { $0.requestEnded(bytes: Int64(headBytes + bodyBytes), now: .now) }
     }
@@ -144,14 +160,17 @@ final class ServedConnection: @unchecked Sendable {
     }
 
     /// Answers past the library, which can't once a body has begun, and lets the client go on sending for a while.
-    func refuse(_ kind: HTTPServerRefusal.Kind, isHead: Bool = false) {
-        let response = core.response(refusing: kind, path: state.withLock(\.path))
-        let bytes = RawResponse.bytes(response, withBody: !isHead)
+    /// - Parameter closesAtOnce: the library is about to close the socket, so that somebody else must read on.
+    func refuse(_ kind: HTTPServerRefusal.Kind, isHead: Bool = false, closesAtOnce: Bool = false) {
+        let path = state.withLock { state -> String?? in state.mayBeRefused ? .some(state.path) : nil }
+        guard let path else { return }
+        let bytes = RawResponse.bytes(core.response(refusing: kind, path: path), withBody: !isHead)
         state.withLock { state in
-            guard state.phase == .reading || state.phase == .idle else { return }
+            guard state.mayBeRefused else { return }
             state.close(now: .now)
             let flags = Int32(MSG_NOSIGNAL | MSG_DONTWAIT)
             _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, $0.count, flags) }
+            if closesAtOnce { core.lingering.keepOpen(socket) }
             shutdown(socket, Int32(SHUT_WR))
         }
     }
@@ -168,9 +187,8 @@ final class ServedConnection: @unchecked Sendable {
     /// Does what is overdue. Called again and again by the sweeper.
     func sweep(now: ContinuousClock.Instant, limits: ConnectionLimits, isDraining: Bool) {
         let overdue = state.withLock { state -> ConnectionState.Overdue? in
-            let overdue = state.overdue(at: now, limits: limits, isDraining: isDraining) {
-                lockstep_tcp_bytes_received(socket)
-            }
+            let overdue = state.overdue(
+                at: now, limits: limits, isDraining: isDraining, traffic: SocketTraffic(socket: socket))
             if overdue == .closeSilently {
                 state.close(now: now)
                 shutdown(socket, Int32(SHUT_RDWR))
@@ -183,4 +201,10 @@ final class ServedConnection: @unchecked Sendable {
         case .closeSilently, nil: break
         }
     }
+}
+
+private struct SocketTraffic: ConnectionTraffic {
+    let socket: Int32
+    var bytesReceived: Int64 { lockstep_tcp_bytes_received(socket) }
+    var bytesAcknowledged: Int64 { lockstep_tcp_bytes_acknowledged(socket) }
 }

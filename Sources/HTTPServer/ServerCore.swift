@@ -8,6 +8,7 @@ final class ServerCore: Sendable {
     let configuration: HTTPServerConfiguration
     let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse
     let count = ServerCounters()
+    let lingering = Lingering()
     private let connections = Mutex<[ObjectIdentifier: ServedConnection]>([:])
     private let draining = Atomic(false)
     private let stopping = Atomic(false)
@@ -56,6 +57,7 @@ final class ServerCore: Sendable {
         let now = ContinuousClock.now
         let limits = limits
         let isDraining = isDraining
+        lingering.sweep(now: now)
         for connection in openConnections { connection.sweep(now: now, limits: limits, isDraining: isDraining) }
     }
 
@@ -76,6 +78,17 @@ final class ServerCore: Sendable {
     }
 
     func requestLeft() { count.inFlight.subtract(1, ordering: .relaxed) }
+
+    /// Takes room for so many bytes more of a body, if there is any.
+    func mayBuffer(_ bytes: Int) -> Bool {
+        if count.bufferedBytes.add(bytes, ordering: .relaxed).newValue <= configuration.maximumBufferedBytes {
+            return true
+        }
+        release(bytes)
+        return false
+    }
+
+    func release(_ bytes: Int) { count.bufferedBytes.subtract(bytes, ordering: .relaxed) }
 
     func response(refusing kind: HTTPServerRefusal.Kind, path: String?) -> HTTPServerResponse {
         count.refused(kind)

@@ -46,9 +46,9 @@ struct DrainTests {
         late.write("GET /late HTTP/1.1\r\n")
         let uploading = try RawClient(port: server.port)
         uploading.write("POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab")
-        await eventually("one is at its handler") { server.statistics.requestsInFlight == 1 }
-        // A request after these two on a fourth connection means that their bytes have been read.
-        try await Task.sleep(for: .milliseconds(50))
+        await eventually("one is at its handler, another uploading") {
+            server.statistics.requestsInFlight == 1 && server.statistics.bytesBuffered == 2
+        }
         async let drained: Void = server.drain(within: .seconds(10))
         await eventually("new connections are refused") { (try? RawClient(port: server.port)) == nil }
         late.write("Host: a\r\n\r\n")

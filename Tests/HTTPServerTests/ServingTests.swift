@@ -165,6 +165,28 @@ struct ServingTests {
         }
     }
 
+    @Test("answers that have no body by their status don't disturb the next one", arguments: [204, 304])
+    func bodylessStatus(status: Int) async throws {
+        let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
+            HTTPServerResponse(status: request.path == "/empty" ? status : 200, body: Data("body".utf8))
+        }
+        try await withServer(handler: handler) { server in
+            let client = try RawClient(port: server.port)
+            client.write("GET /empty HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await client.reply().status == status)
+            #expect(try await client.reply().body == "body")
+        }
+    }
+
+    @Test("a status that isn't final or isn't one is sent as 500", arguments: [-1, 0, 100, 199, 600, 1_000])
+    func badStatus(status: Int) async throws {
+        try await withServer(handler: { _ in HTTPServerResponse(status: status) }) { server in
+            let client = try RawClient(port: server.port)
+            client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await client.reply().status == 500)
+        }
+    }
+
     @Test("a large answer arrives whole")
     func largeAnswer() async throws {
         let body = Data(repeating: UInt8(ascii: "x"), count: 5_000_000)

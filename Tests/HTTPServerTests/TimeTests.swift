@@ -9,7 +9,8 @@ struct TimeTests {
     @Test(
         "a request that isn't whole in time is 408, wherever it stopped",
         arguments: [
-            "G", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
+            "G", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n",
@@ -29,7 +30,9 @@ struct TimeTests {
         }
     }
 
-    @Test("a request that trickles is 408 all the same", arguments: ["", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"])
+    @Test(
+        "a request that trickles is 408 all the same",
+        arguments: ["", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"])
     func trickling(start: String) async throws {
         try await withServer({ $0.requestTimeout = .milliseconds(300) }) { server in
             let client = try RawClient(port: server.port)
@@ -64,34 +67,22 @@ struct TimeTests {
         try await withServer({ $0.idleTimeout = .milliseconds(200) }) { server in
             let unused = try RawClient(port: server.port)
             let used = try RawClient(port: server.port)
-            used.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            _ = try await used.reply()
             let begun = ContinuousClock.now
+            used.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await used.reply().status == 200)
             #expect(try await used.everything() == "")
-            #expect(ContinuousClock.now - begun > .milliseconds(150))
+            #expect(ContinuousClock.now - begun > .milliseconds(200))
             #expect(try await unused.everything() == "")
             #expect(server.statistics.refused.isEmpty)
-        }
-    }
-
-    @Test("a connection in use isn't idle, however old it is")
-    func notIdle() async throws {
-        try await withServer({ $0.idleTimeout = .milliseconds(200) }) { server in
-            let client = try RawClient(port: server.port)
-            let begun = ContinuousClock.now
-            while ContinuousClock.now - begun < .milliseconds(600) {
-                client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-                #expect(try await client.reply().status == 200)
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            #expect(server.statistics.connectionsAccepted == 1)
         }
     }
 
     @Test("a client that doesn't read its answer is let go")
     func unreadAnswer() async throws {
         let body = Data(repeating: 0, count: 20_000_000)
-        try await withServer({ $0.requestTimeout = .milliseconds(300) }, handler: { _ in .init(status: 200, body: body) }) {
+        try await withServer(
+            { $0.requestTimeout = .milliseconds(300) }, handler: { _ in .init(status: 200, body: body) }
+        ) {
             server in
             let client = try RawClient(port: server.port, receiveBuffer: 4_096)
             client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -110,7 +110,8 @@ final class RawClient: @unchecked Sendable {
         return String(decoding: buffer, as: UTF8.self)
     }
 
-    private func blockingReply(toHEAD: Bool, seconds: Double) throws -> Reply {
+    /// `reply` for tests that are off the pool already.
+    func blockingReply(toHEAD: Bool = false, seconds: Double) throws -> Reply {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
             if let end = headEnd() {

@@ -7,7 +7,8 @@ import Testing
 
 /// Answers with what it got, one line each, so that a test sees it from outside.
 let echo: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
-    let text = "\(request.method) \(request.path) \(request.query ?? "-") \(String(decoding: request.body, as: UTF8.self))"
+    let text =
+        "\(request.method) \(request.path) \(request.query ?? "-") \(String(decoding: request.body, as: UTF8.self))"
     return HTTPServerResponse(status: 200, headers: ["X-Echo": "1"], body: Data(text.utf8))
 }
 

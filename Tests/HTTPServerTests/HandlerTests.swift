@@ -1,0 +1,106 @@
+import Basics
+import Foundation
+import Synchronization
+import Testing
+
+@testable import HTTPServer
+
+@Suite("Handlers")
+struct HandlerTests {
+    @Test("a handler that doesn't answer is answered for, and its late answer dropped")
+    func handlerTimeout() async throws {
+        let gate = Gate()
+        let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
+            await gate.pass()
+            return await echo(request)
+        }
+        try await withServer({ $0.handlerTimeout = .milliseconds(200) }, handler: handler) { server in
+            let client = try RawClient(port: server.port)
+            client.write("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            let reply = try await client.reply()
+            #expect(reply.status == 503)
+            #expect(reply.body == "overloaded\n")
+            #expect(server.statistics.requestsInFlight == 1, "the handler runs on")
+            gate.open()
+            await eventually("the handler has ended") { server.statistics.requestsInFlight == 0 }
+            #expect(try await client.everything() == "")
+        }
+    }
+
+    @Test("a client that goes away doesn't stop its handler, and nothing of it is left")
+    func clientGone() async throws {
+        let gate = Gate()
+        let finished = Atomic(0)
+        let cancelled = Atomic(0)
+        let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
+            await gate.pass()
+            if Task.isCancelled { cancelled.add(1, ordering: .relaxed) }
+            finished.add(1, ordering: .relaxed)
+            return HTTPServerResponse(status: 200, body: Data(repeating: 0, count: 300_000))
+        }
+        try await withServer(handler: handler) { server in
+            let clients = try (0..<40).map { _ in try RawClient(port: server.port) }
+            for client in clients { client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab") }
+            await eventually("all are at their handlers") { server.statistics.requestsInFlight == 40 }
+            for (number, client) in clients.enumerated() {
+                if number.isMultiple(of: 2) { client.reset() } else { client.close() }
+            }
+            gate.open()
+            await eventually("nothing is left") {
+                server.statistics.requestsInFlight == 0 && server.statistics.connectionsOpen == 0
+                    && server.statistics.bytesBuffered == 0
+            }
+            #expect(finished.load(ordering: .relaxed) == 40)
+            #expect(cancelled.load(ordering: .relaxed) == 0)
+        }
+    }
+
+    @Test("requests beyond those that may be in flight are 503 at once, and their connections stay")
+    func requestsInFlight() async throws {
+        let gate = Gate()
+        let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
+            if request.path == "/wait" { await gate.pass() }
+            return await echo(request)
+        }
+        try await withServer({ $0.maximumRequestsInFlight = 2 }, handler: handler) { server in
+            let waiting = try (0..<2).map { _ in try RawClient(port: server.port) }
+            for client in waiting { client.write("GET /wait HTTP/1.1\r\nHost: a\r\n\r\n") }
+            await eventually("two are at their handlers") { server.statistics.requestsInFlight == 2 }
+            let client = try RawClient(port: server.port)
+            for _ in 0..<3 {
+                client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+                #expect(try await client.reply().status == 503)
+            }
+            #expect(server.statistics.refused == [.overloaded: 3])
+            gate.open()
+            for client in waiting { #expect(try await client.reply().status == 200) }
+            client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await client.reply().status == 200)
+        }
+    }
+
+    @Test("bodies take no more room together than they may, and give it back")
+    func bufferedBytes() async throws {
+        let gate = Gate()
+        let handler: @Sendable (HTTPServerRequest) async -> HTTPServerResponse = { request in
+            await gate.pass()
+            return await echo(request)
+        }
+        try await withServer({ $0.maximumBufferedBytes = 1_000 }, handler: handler) { server in
+            let first = try RawClient(port: server.port)
+            let half = String(repeating: "x", count: 500)
+            first.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n" + half)
+            let second = try RawClient(port: server.port)
+            second.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + half)
+            await eventually("both are buffered") { server.statistics.bytesBuffered == 1_000 }
+            let third = try RawClient(port: server.port)
+            third.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx")
+            #expect(try await third.reply().status == 503)
+            second.close()
+            await eventually("what was dropped is given back") { server.statistics.bytesBuffered == 500 }
+            gate.open()
+            #expect(try await first.reply().status == 200)
+            await eventually("all is given back") { server.statistics.bytesBuffered == 0 }
+        }
+    }
+}
