@@ -121,22 +121,28 @@ public final class PayrailsSandbox: Sendable {
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        let alarm = Task {
-            try await Task.sleep(for: patience)
-            state.withLock { state in
-                let waiter = state.waiters[id]?.removeValue(forKey: ticket)
-                if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
-                return waiter
-            }?.resume()
-        }
+        var alarm: Task<Void, any Error>?
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 guard !state.isStopped, !isOver(state) else { return true }
                 state.waiters[id, default: [:]][ticket] = continuation
                 return false
             }
-            if isOver { continuation.resume() }
+            guard !isOver else { return continuation.resume() }
+            // Only now: an alarm that rings before the waiter is there would wake nobody, and never ring again.
+            alarm = Task {
+                try await Task.sleep(for: patience)
+                endWait(ticket, of: id)
+            }
         }
-        alarm.cancel()
+        alarm?.cancel()
+    }
+
+    private func endWait(_ ticket: Int, of id: String) {
+        state.withLock { state in
+            let waiter = state.waiters[id]?.removeValue(forKey: ticket)
+            if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
+            return waiter
+        }?.resume()
     }
 }

@@ -41,6 +41,7 @@ enum SandboxProgram {
 
     private static func introduction(_ sandbox: PayrailsSandbox) -> String {
         let targets = sandbox.configuration.notificationTargets
+        let isReachable = !["127.0.0.1", "localhost", "::1"].contains(sandbox.configuration.host)
         let notifications =
             targets.isEmpty
             ? "Nobody is notified; say --notify URL=KEY, or POST /sandbox/notification-targets."
@@ -53,7 +54,7 @@ enum SandboxProgram {
             PAYRAILS_CLIENT_SECRET=\(sandbox.clientSecret)
             PAYRAILS_WORKSPACE_ID=\(sandbox.workspaceID)
             \(targets.isEmpty ? "" : "PAYRAILS_WEBHOOK_KEYS=\(targets.map(\.key).joined(separator: ","))\n")
-            \(notifications)
+            \(notifications)\(isReachable ? "\nAnybody who reaches this address controls it; it is meant for this machine only." : "")
 
             \(PayrailsSandbox.usage(baseURL: sandbox.baseURL))
             """

@@ -216,6 +216,55 @@ struct NotificationTests {
         await receiver.stop()
     }
 
+    @Test("bare: only the details come, signed as they are")
+    func bare() async throws {
+        let receiver = try Receiver()
+        let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)])
+        caller.sandbox.add(SandboxNotificationFault(.bare, event: "executionActionCompleted"))
+        let id = try await caller.authorized()
+        #expect(await caller.sandbox.becomesQuiet())
+        let bare = try #require(receiver.received.first { $0.event == nil })
+        #expect(bare.json["success"] == true)
+        #expect(bare.json["execution"]?["id"]?.string == id)
+        #expect(bare.signature == NotificationSignature.of(bare.body, key: Self.key))
+        await caller.sandbox.stop()
+        await receiver.stop()
+    }
+
+    @Test("everything about an execution comes again, also what was lost; raw bytes are sent as they are")
+    func redelivered() async throws {
+        let receiver = try Receiver()
+        let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)])
+        caller.sandbox.add(SandboxNotificationFault(.lost, times: nil))
+        let id = try await caller.authorized()
+        #expect(await caller.sandbox.becomesQuiet())
+        #expect(receiver.received.isEmpty)
+        caller.sandbox.redeliver(id)
+        #expect(await until { receiver.received.count == 3 })
+        let odd = Data("not json \u{0}".utf8)
+        caller.sandbox.sendNotification(odd)
+        #expect(await until { receiver.received.last?.body == odd })
+        #expect(receiver.received.last?.signature == NotificationSignature.of(odd, key: Self.key))
+        await caller.sandbox.stop()
+        await receiver.stop()
+    }
+
+    @Test("a hundred deliveries that fail at once, with no wait in between, all come to their end")
+    func impatient() async throws {
+        let receiver = try Receiver { _, _ in 500 }
+        let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)]) {
+            $0.notificationBackoff = .zero
+        }
+        _ = await inParallel(100) { index in
+            await caller.call("POST", "/merchant/client/init", caller.initBody("m\(index)")).status
+        }
+        #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
+        #expect(caller.sandbox.deliveries.filter { $0.state == .dead }.count == 100)
+        #expect(receiver.received.count == 1100)
+        await caller.sandbox.stop()
+        await receiver.stop()
+    }
+
     @Test("pending is told only where the workflow has such a step; a muted event never is")
     func optional() async throws {
         let receiver = try Receiver()

@@ -50,7 +50,8 @@ extension SandboxNotificationFault {
         case "shuffled": kind = .shuffled(milliseconds: milliseconds)
         case "lost": kind = .lost
         case "wrongSignature": kind = .wrongSignature
-        default: throw .invalid("kind must be one of late, twice, shuffled, lost, wrongSignature")
+        case "bare": kind = .bare
+        default: throw .invalid("kind must be one of late, twice, shuffled, lost, wrongSignature, bare")
         }
         self.init(
             kind, event: json["event"]?.string, action: json["action"]?.string,

@@ -8,6 +8,10 @@ extension PayrailsSandbox {
     func respond(to request: APIRequest) async -> APIResponse {
         let segments = request.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
         guard segments.first == "sandbox" else { return await answer(request) }
+        if request.method == "POST", request.path == "/sandbox/notifications/raw" {
+            sendNotification(request.body)
+            return .json(202, JSON.object([:]).bytes)
+        }
         let body: JSON
         do {
             body = request.body.isEmpty ? [:] : try JSON(parsing: request.body)
@@ -34,6 +38,10 @@ extension PayrailsSandbox {
         case ("POST", "notifications", 2) where path[1] == "flush":
             await flushNotifications()
             return Answer(200, ["deliveries": .array(deliveries.map(Self.json))])
+        case ("POST", "notifications", 2) where path[1] == "redeliver":
+            guard let id = body["executionId"]?.string else { throw .invalid("executionId is required") }
+            redeliver(id)
+            return Answer(202, [:])
         case ("POST", "notification-targets", 1): return try setTargets(body)
         case ("POST", "faults", 1):
             add(try SandboxFault(control: body))

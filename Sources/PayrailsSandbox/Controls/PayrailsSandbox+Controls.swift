@@ -13,7 +13,7 @@ extension PayrailsSandbox {
 
     /// The totals of one reference in one currency; nil when no money ever moved for it.
     public func ledgerTotals(_ merchantReference: String, currency: String = "EUR") -> SandboxLedgerTotals? {
-        ledgerTotals.first { $0.merchantReference == merchantReference && $0.currency.code == currency }
+        perform { $0.world.ledger.totals(merchantReference, currency: currency) }
     }
 
     /// The calls of the API so far, oldest first.
@@ -109,6 +109,19 @@ extension PayrailsSandbox {
     public func flushNotifications() async {
         settle()
         await notifier.flush()
+    }
+
+    /// Sends everything again that was made for this execution, also what was acknowledged or lost.
+    public func redeliver(_ executionID: String) { notifier.redeliver(executionID: executionID) }
+
+    /// Signs these bytes as they are and sends them to every target: an unknown event, or what isn't even JSON.
+    public func sendNotification(_ body: Data) {
+        let notification = perform { state in
+            OutgoingNotification(
+                id: state.world.random.uuid(), event: "raw", action: nil, isSuccess: nil, executionID: "",
+                merchantReference: "", body: body, details: body, targets: state.world.targets)
+        }
+        notifier.send(notification, faults: [])
     }
 
     /// Waits until nothing is scheduled and every delivery is over.

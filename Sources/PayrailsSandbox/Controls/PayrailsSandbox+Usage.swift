@@ -17,11 +17,13 @@ extension PayrailsSandbox {
         GET  /sandbox/executions?merchantReference=  GET /sandbox/executions/EXECUTION
         GET  /sandbox/notifications                  deliveries and their attempts
         POST /sandbox/notifications/flush            attempts now what waits
+        POST /sandbox/notifications/redeliver        {executionId}: everything about it once more
+        POST /sandbox/notifications/raw              signs these bytes as they are, and sends them
         POST /sandbox/notification-targets           {targets: [{url, key}]}, for new executions
         POST /sandbox/executions/EXECUTION/…         pay, 3ds, abandon, expire-session, dispute, update-result
         POST /sandbox/outcomes                       {outcome, card?, merchantReference?, action?, times?, …}
         POST /sandbox/faults                         {kind, route?, times?, ms?, status?, …}; DELETE takes all away
-        POST /sandbox/notification-faults            {kind: late|twice|shuffled|lost|wrongSignature, event?, …}
+        POST /sandbox/notification-faults            {kind: late|twice|shuffled|lost|wrongSignature|bare, …}
         POST /sandbox/holders/REFERENCE/tokenize     {card, expiryMonth, expiryYear}: saves a card
         POST /sandbox/instruments/ID                 {expiryMonth, status, …}: the card changed by itself
         POST /sandbox/expire-tokens, /sandbox/settle, /sandbox/reset

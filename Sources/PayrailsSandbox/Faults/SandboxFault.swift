@@ -82,6 +82,8 @@ public struct SandboxNotificationFault: Hashable, Sendable {
         case lost
         /// Signed with another key.
         case wrongSignature
+        /// Only what is in `details`, as several official examples print it (section 5.2).
+        case bare
     }
 
     public var kind: Kind

@@ -51,10 +51,11 @@ final class Notifier: Sendable {
         var hold: Duration?
         for case .late(let milliseconds) in faults { delay += .milliseconds(milliseconds) }
         for case .shuffled(let milliseconds) in faults { hold = .milliseconds(milliseconds) }
+        let body = faults.contains(.bare) ? notification.details : notification.body
         for target in notification.targets {
             let key = faults.contains(.wrongSignature) ? target.key + "-another" : target.key
             for _ in 0..<(faults.contains(.twice) ? 2 : 1) {
-                let id = add(notification, target, signature: NotificationSignature.of(notification.body, key: key))
+                let id = add(notification, target, body, signature: NotificationSignature.of(body, key: key))
                 if faults.contains(.lost) {
                     finish(id, .lost)
                 } else if let hold {
@@ -111,13 +112,27 @@ final class Notifier: Sendable {
 
     // MARK: one delivery
 
-    private func add(_ notification: OutgoingNotification, _ target: NotificationTarget, signature: String) -> Int {
+    /// Sends everything again that was made for this execution, also what was acknowledged or lost.
+    func redeliver(executionID: String) {
+        let copies = state.withLock { state in
+            state.deliveries.values.filter { $0.executionID == executionID }.sorted { $0.id < $1.id }.map { old in
+                state.lastID += 1
+                state.deliveries[state.lastID] = SandboxDelivery(again: old, id: state.lastID)
+                return state.lastID
+            }
+        }
+        for copy in copies { start(copy) }
+    }
+
+    private func add(
+        _ notification: OutgoingNotification, _ target: NotificationTarget, _ body: Data, signature: String
+    ) -> Int {
         state.withLock { state in
             state.lastID += 1
             state.deliveries[state.lastID] = SandboxDelivery(
                 id: state.lastID, notificationID: notification.id, event: notification.event,
                 action: notification.action, success: notification.isSuccess, executionID: notification.executionID,
-                merchantReference: notification.merchantReference, url: target.url, body: notification.body,
+                merchantReference: notification.merchantReference, url: target.url, body: body,
                 signature: signature)
             return state.lastID
         }
@@ -184,15 +199,7 @@ final class Notifier: Sendable {
 
     /// Until the time has passed, or somebody flushes.
     private func sleep(_ id: Int, for duration: Duration) async {
-        let alarm = Task {
-            try await Task.sleep(for: duration)
-            let sleeper = state.withLock { state in
-                let sleeper = state.sleepers.removeValue(forKey: id)
-                if sleeper != nil { state.busy += 1 }
-                return sleeper
-            }
-            sleeper?.resume()
-        }
+        var alarm: Task<Void, any Error>?
         await withCheckedContinuation { continuation in
             let isStopped = state.withLock { state in
                 guard !state.isStopped else { return true }
@@ -200,9 +207,23 @@ final class Notifier: Sendable {
                 state.busy -= 1
                 return false
             }
-            if isStopped { continuation.resume() } else { wakeIfIdle() }
+            guard !isStopped else { return continuation.resume() }
+            wakeIfIdle()
+            // Only now: an alarm that rings before the sleeper is there would wake nobody, and never ring again.
+            alarm = Task {
+                try await Task.sleep(for: duration)
+                wake(id)
+            }
         }
-        alarm.cancel()
+        alarm?.cancel()
+    }
+
+    private func wake(_ id: Int) {
+        state.withLock { state in
+            let sleeper = state.sleepers.removeValue(forKey: id)
+            if sleeper != nil { state.busy += 1 }
+            return sleeper
+        }?.resume()
     }
 
     private func becomeIdle() {

@@ -41,6 +41,15 @@ public struct SandboxDelivery: Sendable {
     public internal(set) var attempts: [Attempt] = []
 }
 
+extension SandboxDelivery {
+    init(again old: SandboxDelivery, id: Int) {
+        self.init(
+            id: id, notificationID: old.notificationID, event: old.event, action: old.action, success: old.success,
+            executionID: old.executionID, merchantReference: old.merchantReference, url: old.url, body: old.body,
+            signature: old.signature)
+    }
+}
+
 /// Section 5.1: base64 of HMAC-SHA-256 over the raw body, keyed by the UTF-8 bytes of the key as it is displayed.
 enum NotificationSignature {
     static func of(_ body: Data, key: String) -> String {

@@ -117,7 +117,7 @@ extension World {
         effects.notifications.append(
             OutgoingNotification(
                 id: random.uuid(), event: event, action: action, isSuccess: success, executionID: execution.id,
-                merchantReference: execution.merchantReference, body: spaced(envelope.bytes),
+                merchantReference: execution.merchantReference, body: spaced(envelope.bytes), details: details.bytes,
                 targets: execution.targets))
     }
 

@@ -107,6 +107,12 @@ struct Ledger: Sendable {
                 merchantReference: payment.merchantReference, amount: amount, time: time))
     }
 
+    func totals(_ merchantReference: String, currency code: String) -> SandboxLedgerTotals? {
+        Currency(code: code).flatMap {
+            totalsByReference[TotalsKey(merchantReference: merchantReference, currency: $0)]
+        }
+    }
+
     /// Ordered by reference, then by currency.
     var totals: [SandboxLedgerTotals] {
         totalsByReference.values.sorted {

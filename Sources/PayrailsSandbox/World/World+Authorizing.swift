@@ -15,6 +15,9 @@ extension World {
         guard try money(part["amount"] ?? .null) == amount else {
             throw .invalid("paymentComposition amounts do not add up to the amount")
         }
+        guard part["enrollInstrumentToNetworkOffers"]?.bool != true || part["storeInstrument"]?.bool == true else {
+            throw .invalid("enrollInstrumentToNetworkOffers needs storeInstrument")
+        }
         try checkOrigins(meta: body["meta"], returnInfo: body["returnInfo"])
         try checkLines(meta: body["meta"], amount: amount)
         guard !execution.has("authorizeRequested") else {

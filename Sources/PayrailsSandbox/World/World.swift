@@ -153,5 +153,7 @@ struct OutgoingNotification: Sendable {
     let executionID: String
     let merchantReference: String
     let body: Data
+    /// The same without its envelope.
+    let details: Data
     let targets: [NotificationTarget]
 }
