@@ -35,7 +35,8 @@ public final class PayrailsSandbox: Sendable {
         seed = configuration.seed ?? UInt64.random(in: 0...UInt64.max)
         state = Mutex(
             State(
-                world: World(configuration, seed: seed), keys: IdempotencyStore(retention: configuration.idempotencyRetention),
+                world: World(configuration, seed: seed),
+                keys: IdempotencyStore(retention: configuration.idempotencyRetention),
                 faults: FaultBox(seed: seed ^ 0xF0F0)))
         notifier = try Notifier(configuration, seed: seed ^ 0x0F0F)
         listener = Listener(configuration)
@@ -53,7 +54,8 @@ public final class PayrailsSandbox: Sendable {
     /// - Throws: `HTTPServerError` when the address can't be listened on, like a port that is in use.
     public func start() throws {
         try listener.start(self)
-        let base = "http://\(configuration.host):\(listener.port)"
+        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
+        let base = "http://\(host):\(listener.port)"
         state.withLock { $0.world.baseURL = base }
     }
 
@@ -121,7 +123,11 @@ public final class PayrailsSandbox: Sendable {
         }
         let alarm = Task {
             try await Task.sleep(for: patience)
-            state.withLock { $0.waiters[id]?.removeValue(forKey: ticket) }?.resume()
+            state.withLock { state in
+                let waiter = state.waiters[id]?.removeValue(forKey: ticket)
+                if state.waiters[id]?.isEmpty == true { state.waiters[id] = nil }
+                return waiter
+            }?.resume()
         }
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in

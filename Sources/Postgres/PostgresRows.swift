@@ -44,6 +44,14 @@ public struct PostgresRow: Sendable {
         return (repeat try next((each T).self, &column))
     }
 
+    /// The only column.
+    /// - Throws: as for several.
+    public func decode<T: PostgresDecodable>(_ type: T.Type) throws -> T {
+        let found = PQnfields(result.pointer)
+        guard found == 1 else { throw PostgresError(.decoding, "\(found) columns where 1 was asked for") }
+        return try value(type, at: 0)
+    }
+
     /// One column by its name.
     /// - Throws: ``PostgresError`` with the code `decoding`, also when no column has that name.
     public func decode<T: PostgresDecodable>(_ column: String, as _: T.Type = T.self) throws -> T {

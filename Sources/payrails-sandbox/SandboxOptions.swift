@@ -79,7 +79,8 @@ struct SandboxOptions {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]),
             colon > text.startIndex
         else { throw BadUsage(reason: "--listen takes HOST:PORT, not \(text)") }
-        configuration.host = String(text[..<colon])
+        let host = text[..<colon]
+        configuration.host = String(host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host)
         configuration.port = port
     }
 

@@ -30,7 +30,9 @@ enum SandboxProgram {
             await stop.arrives()
             await sandbox.stop()
         } catch {
-            say("payrails-sandbox: can't listen on \(options.configuration.host):\(options.configuration.port): \(error)")
+            say(
+                "payrails-sandbox: can't listen on \(options.configuration.host):\(options.configuration.port): \(error)"
+            )
             exit(cannotStart)
         }
     }

@@ -99,7 +99,8 @@ struct MoneyTests {
             Refused(action: "capture", body: ["amount": ["value": "50.00", "currency": "EUR"]], status: 409),
             Refused(action: "capture", body: ["amount": ["value": "10.00", "currency": "USD"]], status: 409),
             Refused(action: "capture", body: ["amount": ["value": "0", "currency": "EUR"]], status: 400),
-            Refused(action: "capture", body: ["amount": ["value": "1.00", "currency": "EUR"], "final": "no"], status: 400),
+            Refused(
+                action: "capture", body: ["amount": ["value": "1.00", "currency": "EUR"], "final": "no"], status: 400),
             Refused(action: "refund", body: [:], status: 409),
             Refused(action: "refund", body: ["paymentId": "3f6a3c1e-5f0e-4f7c-9f57-2b8b5f1d1a01"], status: 404),
             Refused(action: "cancel", body: ["amount": ["value": "1.00", "currency": "EUR"]], status: 400),

@@ -8,7 +8,8 @@ extension PayrailsSandbox {
         let wanted = { (reference: String) in merchantReference == nil || merchantReference == reference }
         let entries: [JSON] = ledger.filter { wanted($0.merchantReference) }.map {
             [
-                "sequence": JSON($0.sequence), "kind": .string($0.kind.rawValue), "executionId": .string($0.executionID),
+                "sequence": JSON($0.sequence), "kind": .string($0.kind.rawValue),
+                "executionId": .string($0.executionID),
                 "paymentId": .string($0.paymentID), "merchantReference": .string($0.merchantReference),
                 "amount": $0.amount.wire, "time": .string($0.time.rfc3339),
             ]

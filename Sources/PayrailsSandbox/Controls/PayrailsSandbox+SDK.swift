@@ -47,7 +47,8 @@ extension PayrailsSandbox {
                 part["paymentInstrumentId"] = .string(instrument)
             } else {
                 part["paymentInstrumentData"] = .compact([
-                    "encryptedData": payment.method == "card" ? .string(CollectedCard(suffix: payment.card).encrypted) : nil,
+                    "encryptedData": payment.method == "card"
+                        ? .string(CollectedCard(suffix: payment.card).encrypted) : nil,
                     "paymentToken": payment.method == "card" ? nil : "wallet-token",
                     "futureUsage": payment.futureUsage.map(JSON.string),
                 ])

@@ -36,8 +36,8 @@ extension World {
         let event = "executionActionUpdated"
         switch (action, success) {
         case (.authorize, true):
-            guard !payment.isCancelled, payment.status != .authorized else {
-                throw .notAllowed("it is a success already")
+            guard !payment.isCancelled, [.failed, .unknown, .pending].contains(payment.status) else {
+                throw .notAllowed("it is a success already, or over")
             }
             executions[id]?.attempt = nil
             succeed(id, pendingFirst: false, event: event)

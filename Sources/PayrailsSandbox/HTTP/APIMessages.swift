@@ -20,8 +20,13 @@ struct APIResponse: Sendable {
     var body = Data()
     var breaks: Break?
 
-    static func json(_ status: Int, _ body: Data) -> APIResponse {
-        APIResponse(status: status, headers: ["Content-Type": "application/json"], body: body)
+    static func json(_ status: Int, _ body: Data, isPrivate: Bool = false) -> APIResponse {
+        var response = APIResponse(status: status, headers: ["Content-Type": "application/json"], body: body)
+        if isPrivate {
+            response.headers["Cache-Control"] = "no-store"
+            response.headers["Pragma"] = "no-cache"
+        }
+        return response
     }
 
     static func html(_ status: Int, _ text: String) -> APIResponse {

@@ -23,7 +23,8 @@ extension PayrailsSandbox {
             do throws(APIError) {
                 let execution = try state.world.execution(id)
                 guard execution.workflowCode == match.parameters["code"] else { throw APIError.notFound("unknown id") }
-                return .json(200, state.world.json(of: execution).bytes)
+                let isForClient = if case .client = caller { true } else { false }
+                return .json(200, state.world.json(of: execution, forClient: isForClient).bytes)
             } catch {
                 return .json(error.status, error.body(using: &state.world.random).bytes)
             }

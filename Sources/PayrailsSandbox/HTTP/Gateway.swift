@@ -69,7 +69,7 @@ extension PayrailsSandbox {
             var isStored = true
             do throws(APIError) {
                 let answer = try state.world.run(match, query: query, body: body, caller: caller)
-                response = .json(answer.status, answer.body.bytes)
+                response = .json(answer.status, answer.body.bytes, isPrivate: match.route == .token)
             } catch {
                 response = .json(error.status, error.body(using: &state.world.random).bytes)
                 isStored = error.isStored

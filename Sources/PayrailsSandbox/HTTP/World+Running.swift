@@ -48,7 +48,10 @@ extension World {
         _ route: SandboxRoute, _ id: String, body: JSON, caller: Caller
     ) throws(APIError) -> Answer {
         switch route {
-        case .lookup, .clientLookup: return try lookup(id, body: body, caller: caller)
+        case .clientLookup where body["amount"] != nil:
+            // A session may authorize, confirm and read (section 3.2); the amount is the server's to move.
+            throw APIError(403, "request.forbidden", "a session can't move the amount", isStored: false)
+        case .lookup, .clientLookup: return try lookup(id, body: body)
         case .startPaymentSession, .clientStartPaymentSession: return try startPaymentSession(id, body: body)
         case .authorize, .clientAuthorize: return try authorize(id, body: body, caller: caller)
         case .confirm, .clientConfirm: return try confirm(id, body: body, caller: caller)

@@ -27,7 +27,7 @@ extension World {
         let amount = try money(body["amount"] ?? .null)
         try checkLines(meta: body["meta"], amount: amount)
         let id = try addExecution(workflowCode: body["workflowCode"]?.string ?? "", body: body)
-        let lookedUp = try lookup(id, body: ["amount": amount.wire], caller: .merchant)
+        let lookedUp = try lookup(id, body: ["amount": amount.wire])
         let execution = try execution(id)
         let token = newClientSession(executionID: id, holderReference: execution.holderReference)
         executions[id]?.clientToken = token

@@ -113,7 +113,9 @@ extension World {
         let items = shown.map { $0.render(&self) }
         let next = rest.count > size ? shown.last.map { String($0.sequence) } : nil
         let isRelative = shape == .paging || shape == .mixed && random.chance(0.5)
-        let kept = query.without(["page[size]", "limit", "page[after]", "page[cursor]", "page[before]", "pagingIdBefore"])
+        let kept = query.without([
+            "page[size]", "limit", "page[after]", "page[cursor]", "page[before]", "pagingIdBefore",
+        ])
         guard isRelative else {
             var links: [String: JSON] = ["self": .string("\(baseURL)\(path)?\(query.text)")]
             if let next {

@@ -16,7 +16,7 @@ extension World {
     }
 
     /// Section 2.2. The order of `status[]` means nothing, and a link is a string or an object, as it comes.
-    mutating func json(of execution: Execution) -> JSON {
+    mutating func json(of execution: Execution, forClient isForClient: Bool = false) -> JSON {
         let statuses = execution.statuses.shuffled(using: &random).map { json(of: $0) }
         let required = requiredAction(execution)
         return .compact([
@@ -28,7 +28,7 @@ extension World {
             "paymentComposition": execution.composition.map { [$0] },
             "initialResults": execution.initialResults.isEmpty ? nil : .array(execution.initialResults),
             "actionRequired": execution.actionRequired.map { .string($0.rawValue) }, "requiredAction": required,
-            "links": .object(links(of: execution)),
+            "links": .object(links(of: execution, own: isForClient ? publicLink(execution) : merchantLink(execution))),
         ])
     }
 
@@ -56,8 +56,7 @@ extension World {
     }
 
     /// A link is there while its action is allowed.
-    private mutating func links(of execution: Execution) -> [String: JSON] {
-        let own = merchantLink(execution)
+    private mutating func links(of execution: Execution, own: String) -> [String: JSON] {
         var addresses: [(String, String, String)] = [("self", own, "GET")]
         let payment = execution.paymentID.flatMap { payments[$0] }
         if !execution.has("authorizeRequested") {

@@ -122,11 +122,10 @@ extension World {
     }
 
     private mutating func setMoneyAside(_ id: String) {
-        guard let paymentID = executions[id]?.paymentID, var payment = payments[paymentID], !payment.isAuthorized
-        else { return }
-        payment.isAuthorized = true
+        guard let paymentID = executions[id]?.paymentID, var payment = payments[paymentID] else { return }
         payment.move(to: .authorized, at: stamp())
-        ledger.record(.authorization, payment.amount, payment: payment, at: stamp())
+        if !payment.isAuthorized { ledger.record(.authorization, payment.amount, payment: payment, at: stamp()) }
+        payment.isAuthorized = true
         payments[paymentID] = payment
     }
 

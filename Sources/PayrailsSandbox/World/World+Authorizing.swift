@@ -28,9 +28,9 @@ extension World {
         execution.amount = amount
         execution.returnInfo = body["returnInfo"]
         execution.composition = part
-        if let meta = body["meta"]?.object, let old = execution.meta.object {
-            execution.meta = .object(old.merging(meta) { $1 })
-        }
+        execution.meta = try merged(execution.meta, body["meta"])
+        // Section 10, item 17.
+        if part["paymentMethodCode"] == "payPal" { execution.captureMode = .instant }
         let payment = addPayment(of: execution, amount: amount, part: part, instrument: instrument)
         let record = Execution.ActionRecord(id: random.uuid(), name: "authorize", time: stamp(), amount: amount)
         let (outcome, delay) =
@@ -46,7 +46,8 @@ extension World {
         schedule.add(
             .authorizationOutcome(execution: id, action: record.id),
             due: now + (delay ?? configuration.authorizeDelay))
-        return Answer(configuration.authorizeStatus, acknowledgement(record, of: try self.execution(id), caller: caller))
+        return Answer(
+            configuration.authorizeStatus, acknowledgement(record, of: try self.execution(id), caller: caller))
     }
 
     /// The instrument that pays: a saved one of this holder, or the one that the app has just collected.
@@ -92,7 +93,8 @@ extension World {
     mutating func outcome(
         _ action: SandboxOutcomeRule.Action, execution: Execution, amount: Money?, part: JSON? = nil
     ) -> (SandboxOutcome, Duration?) {
-        let instrumentID = execution.paymentID.flatMap { payments[$0]?.instrumentID }
+        let instrumentID =
+            execution.paymentID.flatMap { payments[$0]?.instrumentID }
             ?? part?["paymentInstrumentId"]?.string?.lowercased()
         let collected = part?["paymentInstrumentData"]?["encryptedData"]?.string.flatMap(CollectedCard.init)
         let suffix = instrumentID.flatMap { instruments[$0]?.suffix } ?? collected?.suffix

@@ -18,7 +18,7 @@ extension World {
             let result: Answer
             do {
                 switch action["action"]?.string {
-                case "lookup": result = try lookup(id, body: content, caller: .merchant)
+                case "lookup": result = try lookup(id, body: content)
                 case "startPaymentSession": result = try startPaymentSession(id, body: content)
                 default: result = try authorize(id, body: content, caller: .merchant)
                 }
@@ -81,7 +81,7 @@ extension World {
     }
 
     /// Section 2.5: the amount moves only while nobody has asked to pay (section 4).
-    mutating func lookup(_ id: String, body: JSON, caller: Caller) throws(APIError) -> Answer {
+    mutating func lookup(_ id: String, body: JSON) throws(APIError) -> Answer {
         try check(body, against: Schema.lookup)
         var execution = try execution(id)
         if let amount = body["amount"] {
@@ -89,7 +89,7 @@ extension World {
                 throw .notAllowed("lookup is not allowed after authorize")
             }
             let money = try money(amount)
-            let meta = merged(execution.meta, body["meta"])
+            let meta = try merged(execution.meta, body["meta"])
             try checkLines(meta: body["meta"], amount: money)
             execution.amount = money
             execution.meta = meta
@@ -115,8 +115,13 @@ extension World {
     }
 
     /// Top-level members of the new meta replace the old ones; references can't change (section 2.1).
-    private func merged(_ old: JSON, _ new: JSON?) -> JSON {
+    func merged(_ old: JSON, _ new: JSON?) throws(APIError) -> JSON {
         guard let new = new?.object, var members = old.object else { return old }
+        for owner in ["order", "customer"] {
+            if let before = old[owner]?["reference"], let after = new[owner]?["reference"], before != after {
+                throw .invalid("meta.\(owner).reference can't change")
+            }
+        }
         members.merge(new) { $1 }
         return .object(members)
     }

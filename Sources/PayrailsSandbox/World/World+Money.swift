@@ -7,7 +7,7 @@ extension World {
         try check(body, against: Schema.capture)
         let execution = try execution(id)
         guard let paymentID = execution.paymentID, var payment = payments[paymentID], payment.isAuthorized,
-            !execution.captureScheduled
+            payment.status != .unknown, !execution.captureScheduled
         else { return try refuse("capture", execution, "Payment can't be captured", body) }
         let amount = try requested(body, left: payment.capturable, currency: payment.amount.currency)
         guard payment.capturable > 0 else {

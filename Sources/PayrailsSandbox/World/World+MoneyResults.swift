@@ -104,7 +104,8 @@ extension World {
         guard let (running, taken) = takeRunning(id, action) else { return }
         var payment = taken
         payment.isCancelling = false
-        guard running.outcome.result == nil, payment.isAuthorized ? payment.isCancellable : executions[id]?.attempt != nil
+        guard running.outcome.result == nil,
+            payment.isAuthorized ? payment.isCancellable : executions[id]?.attempt != nil
         else {
             payments[payment.id] = payment
             tellFailure("cancel", id, running)
@@ -162,7 +163,8 @@ extension World {
         }
         payments[paymentID]?.isCancelling = true
         let record = Execution.ActionRecord(id: random.uuid(), name: "cancel", time: stamp(), amount: nil)
-        executions[id]?.running[record.id] = RunningAction(id: record.id, amount: nil, isFinal: false, outcome: .success)
+        executions[id]?.running[record.id] = RunningAction(
+            id: record.id, amount: nil, isFinal: false, outcome: .success)
         addStatus("cancelRequested", to: id)
         decideCancel(id, action: record.id)
     }

@@ -23,8 +23,8 @@ struct Running {
 
     /// 26000: the server doesn't know the statement (DISCARD ALL, a proxy). 0A000: "cached plan must not change result
     /// type", after the table was altered. Neither has executed anything.
-    var mayRunAgain: Bool {
-        !isSecondRun && !isScript && (failure?.sqlState == "26000" || failure?.sqlState == "0A000")
+    var failedOnPreparedStatement: Bool {
+        !isScript && (failure?.sqlState == "26000" || failure?.sqlState == "0A000")
     }
 }
 

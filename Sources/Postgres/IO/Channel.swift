@@ -168,10 +168,12 @@ final class Channel {
     /// All results of the running operation are there.
     func completeRunning() {
         guard let finished = running else { return }
-        if finished.mayRunAgain, condition == .clean {
+        if finished.failedOnPreparedStatement {
             cache.forgetAll()
-            running = Running(operation: finished.operation, isSecondRun: true)
-            return send()
+            if !finished.isSecondRun, condition == .clean {
+                running = Running(operation: finished.operation, isSecondRun: true)
+                return send()
+            }
         }
         running = nil
         var condition = condition

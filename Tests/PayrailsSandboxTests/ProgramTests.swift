@@ -1,0 +1,101 @@
+import Foundation
+import Synchronization
+import Testing
+
+@Suite("The program")
+struct ProgramTests {
+    /// The built program, beside the test's own.
+    private static let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        .deletingLastPathComponent().appending(path: "payrails-sandbox")
+
+    private struct Run {
+        let process: Process
+        let output = Pipe()
+        let errors = Pipe()
+
+        init(_ arguments: [String]) throws {
+            process = Process()
+            process.executableURL = ProgramTests.program
+            process.arguments = arguments
+            process.standardOutput = output
+            process.standardError = errors
+            try process.run()
+        }
+
+        /// What it says until it has said this, or ends.
+        func says(_ text: String) -> String {
+            var all = ""
+            while !all.contains(text) {
+                let more = output.fileHandleForReading.availableData
+                guard !more.isEmpty else { break }
+                all += String(decoding: more, as: UTF8.self)
+            }
+            return all
+        }
+
+        func ends() -> (status: Int32, output: String, errors: String) {
+            let said = output.fileHandleForReading.readDataToEndOfFile()
+            let complained = errors.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            return (
+                process.terminationStatus, String(decoding: said, as: UTF8.self),
+                String(decoding: complained, as: UTF8.self)
+            )
+        }
+    }
+
+    @Test("it says how it is used, and stops cleanly on SIGTERM and SIGINT", arguments: [SIGTERM, SIGINT])
+    func startsAndStops(_ signal: Int32) throws {
+        let run = try Run([
+            "--listen", "127.0.0.1:0", "--seed", "7", "--notify", "http://127.0.0.1:9/hook?a=b=secretkey",
+        ])
+        let introduction = run.says("/sandbox/reset")
+        #expect(introduction.contains("listens on http://127.0.0.1:"))
+        for name in ["BASE_URL=http", "CLIENT_ID=", "CLIENT_SECRET=", "WORKSPACE_ID=", "WEBHOOK_KEYS=secretkey"] {
+            #expect(introduction.contains("PAYRAILS_" + name), "\(introduction)")
+        }
+        #expect(introduction.contains("Notifies http://127.0.0.1:9/hook?a=b\n"))
+        #expect(introduction.contains("curl -X POST http://127.0.0.1:"))
+        kill(run.process.processIdentifier, signal)
+        let end = run.ends()
+        #expect(end.status == 0)
+        #expect(run.process.terminationReason == .exit)
+        #expect(end.errors.isEmpty)
+    }
+
+    @Test(
+        "bad usage is 64 and says what is wrong",
+        arguments: [
+            (["--nonsense"], "--nonsense"), (["--listen"], "--listen"), (["--listen", "8090"], "HOST:PORT"),
+            (["--listen", "127.0.0.1:99999"], "HOST:PORT"), (["--notify", "no-url"], "URL=KEY"),
+            (["--seed", "x"], "--seed"), (["--latency-ms", "-1"], "--latency-ms"), (["stray"], "stray"),
+        ])
+    func badUsage(_ arguments: [String], _ hint: String) throws {
+        let end = try Run(arguments).ends()
+        #expect(end.status == 64)
+        #expect(end.errors.contains(hint))
+        #expect(end.output.isEmpty)
+    }
+
+    @Test("a port that is in use is told plainly")
+    func portInUse() throws {
+        let first = try Run(["--listen", "127.0.0.1:0"])
+        let introduction = first.says("/sandbox/reset")
+        let port = try #require(introduction.firstMatch(of: /listens on http:\/\/127\.0\.0\.1:(\d+)/)?.1)
+        let second = try Run(["--listen=127.0.0.1:\(port)"]).ends()
+        #expect(second.status == 69)
+        #expect(second.errors.contains("127.0.0.1:\(port)"))
+        first.process.terminate()
+        #expect(first.ends().status == 0)
+    }
+
+    @Test("--help says everything and does nothing")
+    func help() throws {
+        let end = try Run(["--help"]).ends()
+        #expect(end.status == 0)
+        #expect(end.errors.isEmpty)
+        for option in ["--listen", "--notify", "--client-id", "--client-secret", "--latency-ms", "--seed"] {
+            #expect(end.output.contains(option))
+        }
+    }
+}
