@@ -34,9 +34,19 @@ struct CardNetwork: Sendable {
     func issues(_ digits: ArraySlice<UInt8>) -> Bool {
         lengths.contains(digits.count)
             && prefixes.contains { range in
-                let width = String(range.lowerBound).count
-                let prefix = digits.prefix(width).reduce(0) { $0 * 10 + Int($1) }
-                return range.contains(prefix)
+                let width = CardNetwork.width(of: range.lowerBound)
+                return range.contains(digits.prefix(width).reduce(0) { $0 * 10 + Int($1) })
             }
+    }
+
+    /// How many digits a prefix has.
+    private static func width(of prefix: Int) -> Int {
+        var width = 1
+        var rest = prefix / 10
+        while rest > 0 {
+            width += 1
+            rest /= 10
+        }
+        return width
     }
 }

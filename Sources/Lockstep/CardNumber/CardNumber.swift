@@ -57,8 +57,9 @@ extension CardNumber {
 
     /// Calls `found` with the byte range of every card number.
     private static func scan(_ text: String, found: (Range<Int>) -> Void) {
+        // Most texts have too few digits to hold one.
+        guard text.utf8.count >= 12, text.utf8.count(where: isDigit) >= 12 else { return }
         let bytes = Array(text.utf8)
-        guard bytes.count >= 12 else { return }
         if let digits = bareDigits(of: bytes), !isUUID(0..<bytes.count, in: bytes) {
             if isCardNumber(digits[...]) { found(0..<bytes.count) }
             return

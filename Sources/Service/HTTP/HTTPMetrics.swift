@@ -24,11 +24,18 @@ public struct HTTPMetrics: Sendable {
         durations.observe(duration, method, route)
         let problem = answer.problemKind
         if let problem { problems.add(1, problem.rawValue) }
-
+        let level = level(of: answer, endpoint)
+        guard log.writes(level) else { return }
         var fields: [LogField] = [.status(answer.status), .took(duration)]
         if let endpoint { fields.insert(.endpoint(endpoint), at: 0) }
         if let problem { fields.append(.problem(problem)) }
-        log.write(answer.status >= 500 ? .warning : .info, "request", fields)
+        log.write(level, "request", fields)
+    }
+
+    /// Probes, scrapes and notifications come by the thousand, and are counted; one that went well isn't news.
+    private func level(of answer: Answer, _ endpoint: Endpoint?) -> LogLevel {
+        if answer.status >= 500 { return .warning }
+        return endpoint?.access == .open && answer.status < 400 ? .debug : .info
     }
 }
 

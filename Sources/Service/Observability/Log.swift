@@ -3,7 +3,15 @@ import Basics
 /// How much a line matters. By the contract: debug, info, notice, warning, error.
 public enum LogLevel: String, Sendable, CaseIterable, Comparable {
     case debug, info, notice, warning, error
-    private var rank: Int { LogLevel.allCases.firstIndex(of: self) ?? 0 }
+    private var rank: Int {
+        switch self {
+        case .debug: 0
+        case .info: 1
+        case .notice: 2
+        case .warning: 3
+        case .error: 4
+        }
+    }
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rank < right.rank }
 }
 
@@ -41,9 +49,12 @@ public struct Log: Sendable {
     public func warning(_ message: StaticString, _ fields: LogField...) { write(.warning, message, fields) }
     public func error(_ message: StaticString, _ fields: LogField...) { write(.error, message, fields) }
 
+    /// Whether lines of this level are written, for callers to whom making the fields is too dear.
+    public func writes(_ level: LogLevel) -> Bool { level >= minimum }
+
     /// One line at a level that is only known when the program runs.
     public func write(_ level: LogLevel, _ message: StaticString, _ more: [LogField]) {
-        guard level >= minimum else { return }
+        guard writes(level) else { return }
         writer.enqueue(LogLine(time: clock.now(), level: level, message: message, fields: fields + more).bytes)
     }
 }

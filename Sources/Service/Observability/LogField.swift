@@ -71,20 +71,7 @@ public struct LogField: Sendable {
     /// their description stays out.
     public static func error(_ error: any Error) -> LogField {
         let type = String(describing: type(of: error))
-        let words = (error as? any LogDescribed)?.logDescription ?? (error as? Problem).map { "\($0.kind.rawValue)" }
+        let words = (error as? any LogDescribed)?.logDescription
         return LogField("error", .string(Scrubber.scrub(words.map { "\(type): \($0)" } ?? type)))
     }
-}
-
-/// An error that promises to say nothing secret and nothing personal about itself.
-public protocol LogDescribed: Error {
-    var logDescription: String { get }
-}
-
-extension Refusal: LogDescribed {
-    public var logDescription: String { "\(kind.rawValue) \(code ?? "-") \(detail)" }
-}
-
-extension Doubt: LogDescribed {
-    public var logDescription: String { "\(kind.rawValue) \(detail)" }
 }

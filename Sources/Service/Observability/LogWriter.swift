@@ -61,8 +61,14 @@ public final class LogWriter: Sendable {
         if mustStart { queue.async { self.drain() } }
     }
 
-    /// Returns when everything that was logged before is with the sink. For the end of a program, and for tests.
-    public func flush() { queue.sync { drain() } }
+    /// Returns when everything that was logged before is with the sink, or when the limit is over: a terminal that hangs
+    /// must not keep a program from ending.
+    public func flush(within limit: Duration = .seconds(2)) {
+        let work = DispatchWorkItem { self.drain() }
+        queue.async(execute: work)
+        let milliseconds = limit.components.seconds * 1000 + limit.components.attoseconds / 1_000_000_000_000_000
+        _ = work.wait(timeout: .now() + .milliseconds(Int(milliseconds)))
+    }
 
     private func drain() {
         while true {

@@ -111,7 +111,8 @@ extension Settings {
                 "60", "PAYRAILS_TOKEN_MARGIN_SECONDS", .seconds(0...3000),
                 "How long before its end a token is replaced.")
             requestsPerSecond = read.usually(
-                "25", "PAYRAILS_REQUESTS_PER_SECOND", .integer(0...10_000), "Calls a second of one process; 0: no limit."
+                "25", "PAYRAILS_REQUESTS_PER_SECOND", .integer(0...10_000),
+                "Calls a second of one process; 0: no limit."
             )
             requestBurst = read.usually(
                 "50", "PAYRAILS_REQUEST_BURST", .integer(1...10_000), "Calls that may go at once after a quiet time.")
