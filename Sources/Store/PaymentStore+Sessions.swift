@@ -105,8 +105,8 @@ extension PaymentStore {
                 try await transaction.writeOperation(operation, dueAt: nil)
                 checkout.currentExecution = execution.id
                 if checkout.status == .failed { checkout.status = .open }
-                let settled = try await transaction.settle(checkout)
-                if isFirst { try await transaction.insertEvent(.checkoutCreated, about: settled) }
+                let settled = try await transaction.settle(
+                    checkout, announcing: isFirst ? [.checkoutCreated] : [])
                 return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
             }
             let settled = try await transaction.settle(checkout)
