@@ -89,7 +89,7 @@ final class Channel {
 
     /// libpq has seen the connection break.
     func lose() {
-        let words = String(cString: PQerrorMessage(connection)).trimmed
+        let words = String(cString: PQerrorMessage(connection)).inOneLine
         var error = PostgresError(.connectionLost(mayHaveExecuted: true), words)
         if let told = running?.failure, case .connectionLost = told.code { error = told }
         finish(running: error)

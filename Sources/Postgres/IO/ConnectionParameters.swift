@@ -56,7 +56,7 @@ struct ConnectionParameters: Sendable, Equatable {
         guard let options = PQconninfoParse(string, &message) else {
             let words = message.map { String(cString: $0) } ?? "out of memory"
             PQfreemem(message)
-            throw PostgresError(.connectionFailed, words.trimmed)
+            throw PostgresError(.connectionFailed, words.inOneLine)
         }
         defer { PQconninfoFree(options) }
         var found: [String: String] = [:]
@@ -99,8 +99,6 @@ extension Duration {
 }
 
 extension String {
-    /// libpq ends its messages with a newline.
-    var trimmed: String {
-        String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
-    }
+    /// libpq spreads its messages over several lines and ends them with a newline.
+    var inOneLine: String { split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 }

@@ -40,6 +40,13 @@ final class Connector: Sendable {
 
     var hostCount: Int { parameters.hosts.count }
 
+    /// For messages, as libpq names hosts.
+    func name(ofHost host: Int) -> String {
+        let options = parameters.hosts[host]
+        let address = options["host"] ?? options["hostaddr"] ?? "the default host"
+        return "connection to server at \"\(address)\", port \(options["port"] ?? "5432")"
+    }
+
     /// Answers with ``Command/begun(_:_:)``.
     func begin(_ attempt: Attempt) {
         let options = parameters.hosts[attempt.host]

@@ -113,6 +113,7 @@ final class IOThread {
         }
         opening.host = attempt.host
         opening.connection = connection?.pointer
+        opening.direction = PGRES_POLLING_WRITING
         openings[id] = opening
         guard let connection, PQstatus(connection.pointer) != CONNECTION_BAD else { return nextHost(id) }
     }
@@ -140,7 +141,7 @@ final class IOThread {
 
     private func nextHost(_ id: ConnectionID, because words: String? = nil) {
         guard var opening = openings[id] else { return }
-        let libpqWords = opening.connection.map { String(cString: PQerrorMessage($0)).trimmed }
+        let libpqWords = opening.connection.map { String(cString: PQerrorMessage($0)).inOneLine }
         opening.failures.append(words ?? libpqWords ?? "out of memory")
         if let connection = opening.connection { PQfinish(connection) }
         let earlier = opening.failures.count
@@ -159,7 +160,10 @@ final class IOThread {
     // MARK: Time
 
     private func expire(now: Instant) {
-        for (id, opening) in openings where opening.deadline <= now { nextHost(id, because: "no answer in time") }
+        for (id, opening) in openings where opening.deadline <= now {
+            let host = (preferredHost + opening.failures.count) % connector.hostCount
+            nextHost(id, because: "\(connector.name(ofHost: host)): no answer in time")
+        }
         for channel in channels.values { channel.expire(now: now) }
         if let due = timer, due <= now {
             timer = nil
@@ -225,7 +229,7 @@ private struct Opening {
     var host = 0
     /// nil while the connector looks up the host's name.
     var connection: OpaquePointer?
-    /// libpq begins by waiting for the socket to become writable.
+    /// What to wait for; at first, for the socket to become writable.
     var direction = PGRES_POLLING_WRITING
     /// What each host said so far.
     var failures: [String] = []
