@@ -66,8 +66,10 @@ public final class PostgresConnection: Sendable {
         let latest = ContinuousClock.now + limit
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let task = Operation(id: operation, work: work, deadline: min(latest, deadline ?? latest)) {
-                    continuation.resume(returning: $0)
+                let task = Operation(id: operation, work: work, deadline: min(latest, deadline ?? latest)) { outcome in
+                    // Here, not in the task: the states must be noted in the order in which the connection had them.
+                    self.finish(outcome)
+                    continuation.resume(returning: outcome)
                 }
                 if !core.mailbox.post(.run(id, task)) {
                     task.fail(PostgresError(.shutDown, "the pool has been shut down"), .broken)
@@ -78,7 +80,6 @@ public final class PostgresConnection: Sendable {
         } onCancel: {
             if isCancellable { core.mailbox.post(.cancel(id, operation)) }
         }
-        finish(outcome)
         return try outcome.result.get()
     }
 
@@ -94,7 +95,7 @@ public final class PostgresConnection: Sendable {
     private func finish(_ outcome: Outcome) {
         lease.withLock { lease in
             lease.running -= 1
-            if lease.condition != .broken { lease.condition = outcome.condition }
+            if lease.condition != .broken { lease.condition = outcome.condition ?? lease.condition }
             if case .failure(let error) = outcome.result {
                 lease.lastFailure = error as? PostgresError
             } else {

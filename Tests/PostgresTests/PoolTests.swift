@@ -251,5 +251,11 @@ struct PoolTests {
         #expect(failure?.message.contains("hots") == true)
         #expect(failure.map { "\($0)" }?.contains("geheim") == false)
         await pool.shutdown()
+        for string in ["postgres//app:geheim@host/db", "postgresql://app:geheim%zz@host", "host=a password='geheim"] {
+            let pool = PostgresPool(PostgresConfiguration(connectionString: string))
+            let failure = await error { _ = try await pool.query("SELECT 1") }
+            #expect(failure?.code == .connectionFailed)
+            #expect(failure.map { String(reflecting: $0) }?.contains("geheim") == false)
+        }
     }
 }

@@ -63,6 +63,10 @@ struct QueryTests {
             #expect(twice?.detail?.contains("ann@example.com") == true)
             #expect(twice.map { "\($0)" }?.contains("ann@") == false)
             #expect(twice?.describe(includingData: true).contains("ann@") == true)
+            var dumped = ""
+            dump(twice, to: &dumped)
+            dump("SELECT \("ann@example.com")" as PostgresQuery, to: &dumped)
+            #expect(!dumped.contains("ann@") && !dumped.contains("97"))
 
             let check = await error { _ = try await pool.query("INSERT INTO people VALUES ('b', 3)") }
             #expect(check?.isCheckViolation(constraint: "adult") == true)

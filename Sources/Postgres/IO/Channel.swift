@@ -58,7 +58,7 @@ final class Channel {
     /// time.
     func expire(now: Instant) {
         for late in remove(where: { $0.deadline <= now }) {
-            late.fail(PostgresError(.timedOut, "waiting behind another statement", query: late.name), .clean)
+            late.fail(PostgresError(.timedOut, "waiting behind another statement", query: late.name), nil)
         }
         guard let running, running.operation.deadline <= now else { return }
         abandon(
@@ -67,7 +67,7 @@ final class Channel {
     }
 
     func cancel(_ operation: OperationID) {
-        for cancelled in remove(where: { $0.id == operation }) { cancelled.fail(CancellationError(), .clean) }
+        for cancelled in remove(where: { $0.id == operation }) { cancelled.fail(CancellationError(), nil) }
         if let running, running.operation.id == operation {
             abandon(running.operation, with: CancellationError())
         }
@@ -89,7 +89,7 @@ final class Channel {
 
     /// libpq has seen the connection break.
     func lose() {
-        let words = String(cString: PQerrorMessage(connection)).trimmed
+        let words = String(cString: PQerrorMessage(connection)).inOneLine
         var error = PostgresError(.connectionLost(mayHaveExecuted: true), words)
         if let told = running?.failure, case .connectionLost = told.code { error = told }
         finish(running: error)
@@ -135,7 +135,7 @@ final class Channel {
         while !isClosed, running == nil, !queue.isEmpty {
             let operation = queue.removeFirst()
             guard operation.deadline > .now else {
-                operation.fail(PostgresError(.timedOut, "too late to begin", query: operation.name), condition)
+                operation.fail(PostgresError(.timedOut, "too late to begin", query: operation.name), nil)
                 continue
             }
             running = Running(operation: operation)

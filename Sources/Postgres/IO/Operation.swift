@@ -27,7 +27,7 @@ struct Operation: Sendable {
         }
     }
 
-    func fail(_ error: any Error, _ condition: ConnectionCondition) {
+    func fail(_ error: any Error, _ condition: ConnectionCondition?) {
         complete(Outcome(result: .failure(error), condition: condition))
     }
 }
@@ -35,7 +35,8 @@ struct Operation: Sendable {
 /// What an operation came to, and what it left the connection in.
 struct Outcome: Sendable {
     var result: Result<[PostgresRows], any Error>
-    var condition: ConnectionCondition
+    /// nil when the operation was never sent, so that it changed nothing.
+    var condition: ConnectionCondition?
 }
 
 /// Whether a connection may be given to the next user.
