@@ -60,6 +60,96 @@ struct TransactionTests {
         }
     }
 
+    @Test("the transaction begins with the first statement, whatever that is, and without one there is none")
+    func firstStatement() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            #expect(try await pool.withTransaction { _ in 7 } == 7)
+            await #expect(throws: Refused.self) {
+                try await pool.withTransaction { connection in
+                    try await connection.executeScript("UPDATE books SET amount = 1; UPDATE books SET amount = 2")
+                    throw Refused()
+                }
+            }
+            await #expect(throws: Refused.self) {
+                try await pool.withTransaction { connection in
+                    let results = try await connection.pipeline(["UPDATE books SET amount = 1", "SELECT 5"])
+                    #expect(results.count == 2)
+                    #expect(try results[1][0].decode(Int.self) == 5)
+                    throw Refused()
+                }
+            }
+            // The first statement fails, and the body goes on all the same.
+            let failure = await code {
+                try await pool.withTransaction { connection in
+                    _ = try? await connection.query("SELECT 1/0")
+                    _ = try? await connection.query("UPDATE books SET amount = 3")
+                }
+            }
+            #expect(failure == .server(sqlState: "25P02"))
+            #expect(try await Self.amounts(pool) == [0, 0])
+            #expect(pool.statistics.open == 1)
+        }
+    }
+
+    @Test("statements of several tasks are all within the transaction, whichever comes first")
+    func concurrentFirstStatements() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            for _ in 0..<50 {
+                await #expect(throws: Refused.self) {
+                    try await pool.withTransaction { connection in
+                        try await withThrowingTaskGroup(of: Void.self) { group in
+                            for id in [1, 2] {
+                                group.addTask {
+                                    _ = try await connection.query("UPDATE books SET amount = 1 WHERE id = \(id)")
+                                }
+                            }
+                            try await group.waitForAll()
+                        }
+                        throw Refused()
+                    }
+                }
+            }
+            #expect(try await Self.amounts(pool) == [0, 0])
+        }
+    }
+
+    @Test("a first statement that came too late takes its transaction with it")
+    func lateFirstStatement() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            let failure = await error {
+                try await pool.withTransaction(deadline: .now + .milliseconds(50)) { connection in
+                    try await Task.sleep(for: .milliseconds(60))
+                    _ = try? await connection.query("UPDATE books SET amount = 3")
+                    _ = try? await connection.query("UPDATE books SET amount = 4")
+                }
+            }
+            #expect(failure != nil && failure?.code != .commitUnknown)
+            #expect(try await Self.amounts(pool) == [0, 0])
+        }
+    }
+
+    private actor Till {
+        var count = 0
+        func take(_ pool: PostgresPool) async throws -> Int {
+            try await pool.withTransaction { connection in
+                count += try await connection.query("SELECT 1")[0].decode(Int.self)
+            }
+            return count
+        }
+    }
+
+    @Test("an actor may change its own state in the body")
+    func actors() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            let till = Till()
+            #expect(try await till.take(pool) == 1)
+            #expect(try await till.take(pool) == 2)
+        }
+    }
+
     @Test("a failure that the body kept to itself is not taken for a commit")
     func swallowedFailure() async throws {
         try await withPool(maximumConnections: 1) { pool async throws in

@@ -36,6 +36,9 @@ struct PostgresTools: Sendable {
         try await ChildProcess.run(prefix + ["\(binaries)/\(program)"] + arguments)
     }
 
+    /// Another program, so that what it writes belongs to the server's user.
+    func runAsOwner(_ command: String...) async throws { try await ChildProcess.run(prefix + command) }
+
     /// Starts a process that outlives this one by a moment: it waits for the end of its input, which comes when this
     /// process ends in whatever way, then stops the server and removes the folder.
     func startWatchdog(over folder: URL, lifeline: Pipe) throws {

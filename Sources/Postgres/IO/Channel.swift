@@ -135,7 +135,9 @@ final class Channel {
         while !isClosed, running == nil, !queue.isEmpty {
             let operation = queue.removeFirst()
             guard operation.deadline > .now else {
-                operation.fail(PostgresError(.timedOut, "too late to begin", query: operation.name), nil)
+                let late = PostgresError(.timedOut, "too late to begin", query: operation.name)
+                operation.fail(late, operation.preamble > 0 ? .broken : nil)
+                if operation.preamble > 0 { close() }
                 continue
             }
             running = Running(operation: operation)
@@ -177,9 +179,15 @@ final class Channel {
         }
         running = nil
         var condition = condition
-        if finished.failure?.endsConnection == true { condition = .broken }
-        let result: Result<[PostgresRows], any Error> =
-            if let failure = finished.failure { .failure(failure) } else { .success(finished.rows) }
-        finished.operation.complete(Outcome(result: result, condition: condition))
+        let preamble = finished.operation.preamble
+        if let failure = finished.failure {
+            if failure.endsConnection || preamble > 0 && condition == .clean { condition = .broken }
+            finished.operation.fail(failure, condition)
+        } else {
+            let rows = Array(finished.rows.dropFirst(preamble))
+            finished.operation.complete(Outcome(result: .success(rows), condition: condition))
+        }
+        // Before anything that waits in the queue is sent.
+        if condition == .broken { close() }
     }
 }
