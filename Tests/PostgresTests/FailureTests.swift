@@ -47,7 +47,7 @@ struct FailureTests {
 
     @Test("a session that an operator ends is a lost connection, and the next statement has a new one")
     func terminated() async throws {
-        try await withPool(maximumConnections: 2) { pool async throws in
+        try await withPool(maximumConnections: 2, ownDatabase: true) { pool async throws in
             let sleeper = Task { await error { _ = try await pool.query("SELECT pg_sleep(60), 'victim'") } }
             try await eventually {
                 try await pool.query(
@@ -66,8 +66,8 @@ struct FailureTests {
 
     @Test("a session that ends while it is idle is noticed, and nobody gets it")
     func terminatedIdle() async throws {
-        try await withPool(maximumConnections: 3) { pool async throws in
-            for _ in 0..<20 {
+        try await withPool(maximumConnections: 3, ownDatabase: true) { pool async throws in
+            for _ in 0..<8 {
                 _ = try await pool.withConnection { connection in
                     // A second and a third connection, idle afterwards.
                     try await pool.withConnection { _ in _ = try await pool.query("SELECT 1") }

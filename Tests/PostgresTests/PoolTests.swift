@@ -101,7 +101,7 @@ struct PoolTests {
 
     @Test("a cancelled statement is stopped at the server, and its connection replaced")
     func cancelledStatement() async throws {
-        try await withPool(maximumConnections: 2) { pool async throws in
+        try await withPool(maximumConnections: 2, ownDatabase: true) { pool async throws in
             let task = Task { try await pool.query("SELECT pg_sleep(60), 'cancelled'") }
             let isRunning: @Sendable () async throws -> Bool = {
                 try await pool.value(

@@ -4,7 +4,7 @@ import Foundation
 struct PostgresTools: Sendable {
     private let binaries: String
     /// What goes before each command: nothing, or what makes root the user `postgres`.
-    private let prefix: [String]
+    let prefix: [String]
 
     static func find() throws -> PostgresTools {
         let environment = ProcessInfo.processInfo.environment
