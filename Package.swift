@@ -31,7 +31,9 @@ let package = Package(
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
-        .target(name: "Store", dependencies: ["Lockstep", "Basics", "Crypto", "Postgres"]),
+        .target(
+            name: "Store", dependencies: ["Lockstep", "Basics", "Crypto", "Postgres"],
+            resources: [.embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql")]),
         .target(
             name: "Service",
             dependencies: ["Lockstep", "Basics", "Crypto", "Store", "Postgres", "Payrails", "HTTPServer", "HTTPClient"]),

@@ -1,48 +1,23 @@
 import Foundation
 
-/// A JSON value, read leniently or built to be written.
+/// A JSON value, read or built to be written.
 ///
 /// Numbers keep their digits as text, so that nothing that might be money ever passes through a floating-point type.
-/// Parsing is Foundation's: UTF-8 only, at most 512 levels deep, a number beyond its range is refused.
-public enum JSON: Hashable, Sendable {
+public enum JSON: Sendable {
     case null
     case bool(Bool)
-    /// The digits as Foundation printed them; `1.10` may read back as `1.1`.
+    /// The digits as they were written.
     case number(String)
     case string(String)
     case array([JSON])
     case object([String: JSON])
+}
 
-    /// Bytes that aren't JSON.
-    public struct Malformed: Error, Sendable {
-        /// What the parser said, without any of the input.
-        public let reason: String
-    }
-
-    /// Reads one JSON document.
-    ///
-    /// - Throws: ``Malformed`` when the bytes are not one JSON value in UTF-8.
-    public init(parsing bytes: Data) throws(Malformed) {
-        let any: Any
-        do {
-            any = try JSONSerialization.jsonObject(with: bytes, options: [.fragmentsAllowed])
-        } catch {
-            throw Malformed(reason: "the body is not valid JSON in UTF-8")
-        }
-        self = JSON(foundation: any)
-    }
-
-    private init(foundation any: Any) {
-        switch any {
-        case let text as String: self = .string(text)
-        case let list as [Any]: self = .array(list.map(JSON.init(foundation:)))
-        case let object as [String: Any]: self = .object(object.mapValues(JSON.init(foundation:)))
-        case let number as NSNumber:
-            // Only a JSON true or false has the C type "char"; numbers are wider.
-            self = number.objCType.pointee == 0x63 ? .bool(number.boolValue) : .number(number.description)
-        default: self = .null
-        }
-    }
+/// Two values are equal when they are written with the same bytes. (Swift's own equality of texts is looser: it takes
+/// a composed letter for a decomposed one, which a database and a signature don't.)
+extension JSON: Hashable {
+    public static func == (left: JSON, right: JSON) -> Bool { left.bytes == right.bytes }
+    public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 }
 
 extension JSON {
@@ -64,7 +39,7 @@ extension JSON {
     public var object: [String: JSON]? { if case .object(let value) = self { value } else { nil } }
     /// A number without a fraction that fits 64 bits.
     public var integer: Int64? { if case .number(let digits) = self { Int64(digits) } else { nil } }
-    public var isNull: Bool { self == .null }
+    public var isNull: Bool { if case .null = self { true } else { false } }
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

@@ -1,7 +1,8 @@
 extension Timestamp {
     /// Reads RFC 3339: a date, `T`, a time with up to nine fractional digits, and `Z` or an offset.
     ///
-    /// Returns nil for anything else, for a day that the month doesn't have, and for a time without a zone.
+    /// Returns nil for anything else, for a day that the month doesn't have, for a time without a zone, and for one
+    /// that in UTC is outside the years 0 to 9999, which could not be written again.
     /// A leap second (`:60`) reads as the second after it.
     public init?(rfc3339 text: String) {
         var scanner = DigitScanner(text)
@@ -26,10 +27,13 @@ extension Timestamp {
         }
         guard scanner.isAtEnd else { return nil }
         let days = CivilDate(year: year, month: month, day: day).daysSince1970
-        self.init(
-            seconds: Int64(days * 86_400 + hour * 3600 + minute * 60 + second - offsetSeconds),
-            nanoseconds: Int32(nanoseconds))
+        let seconds = Int64(days * 86_400 + hour * 3600 + minute * 60 + second - offsetSeconds)
+        guard Timestamp.writableSeconds.contains(seconds) else { return nil }
+        self.init(seconds: seconds, nanoseconds: Int32(nanoseconds))
     }
+
+    /// 0000-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
+    private static let writableSeconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
     /// RFC 3339 in UTC, with three, six or nine fractional digits where the time has them, none otherwise.
     public var rfc3339: String {

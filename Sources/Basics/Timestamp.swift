@@ -9,9 +9,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// 0 to 999,999,999, counted forwards from ``seconds``.
     public let nanoseconds: Int32
 
+    /// Nanoseconds outside a second are carried over, so that one moment has one form.
     public init(seconds: Int64, nanoseconds: Int32 = 0) {
-        self.seconds = seconds
-        self.nanoseconds = nanoseconds
+        let total = Int64(nanoseconds)
+        let carry = total >= 0 ? total / 1_000_000_000 : (total - 999_999_999) / 1_000_000_000
+        self.seconds = seconds + carry
+        self.nanoseconds = Int32(total - carry * 1_000_000_000)
     }
 
     /// Microseconds since 1970, as PostgreSQL keeps times; digits beyond are cut off.
@@ -30,10 +33,9 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
     public static func + (left: Timestamp, right: Duration) -> Timestamp {
         let (wholeSeconds, attoseconds) = right.components
-        let sum = Int64(left.nanoseconds) + attoseconds / 1_000_000_000
-        let carry = sum >= 0 ? sum / 1_000_000_000 : -1
+        // Both parts are less than a second, so their sum fits; the initializer carries.
         return Timestamp(
-            seconds: left.seconds + wholeSeconds + carry, nanoseconds: Int32(sum - carry * 1_000_000_000))
+            seconds: left.seconds + wholeSeconds, nanoseconds: left.nanoseconds + Int32(attoseconds / 1_000_000_000))
     }
 
     public static func - (left: Timestamp, right: Duration) -> Timestamp { left + (Duration.zero - right) }

@@ -11,16 +11,20 @@ public enum Crypto {
     }
 
     /// HMAC-SHA-256 of the message: 32 bytes.
+    ///
+    /// OpenSSL failing (it has no SHA-256, or no memory) stops the program: a digest that wasn't computed must not be
+    /// compared with one that somebody sent.
     public static func hmacSHA256(key: Data, message: Data) -> Data {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         var length: UInt32 = 0
-        _ = key.withUnsafeBytes { key in
-            message.withUnsafeBytes { message in
-                HMAC(
-                    EVP_sha256(), key.baseAddress, Int32(key.count), message.bindMemory(to: UInt8.self).baseAddress,
-                    message.count, &digest, &length)
-            }
+        // OpenSSL takes a null key for "no key was given" and computes nothing; an empty key needs an address.
+        let keyBytes = key.isEmpty ? [0] : [UInt8](key)
+        let computed = message.withUnsafeBytes { message in
+            HMAC(
+                EVP_sha256(), keyBytes, Int32(key.count), message.bindMemory(to: UInt8.self).baseAddress,
+                message.count, &digest, &length)
         }
+        precondition(computed != nil && Int(length) == digest.count, "OpenSSL could not compute an HMAC")
         return Data(digest)
     }
 

@@ -11,6 +11,9 @@ public struct HTTPServerResponse: Sendable {
     public var body: Data
     /// Sends `Connection: close` and closes after this answer.
     public var closesConnection = false
+    /// Breaks the connection off after this many bytes of the body; 0: before anything is sent. For a stand-in that
+    /// plays a server that fails.
+    public var cut: Int?
 
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: Data = Data()) {
         self.status = status

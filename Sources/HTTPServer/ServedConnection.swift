@@ -149,14 +149,27 @@ final class ServedConnection: @unchecked Sendable {
         var response = response.sendable
         if core.isDraining { response.closesConnection = true }
         core.count.served.add(1, ordering: .relaxed)
+        if let cut = response.cut { return breakOff(response, after: cut) }
         return LibraryResponse.queue(response, on: handle)
+    }
+
+    /// Sends a part of the response past the library, which then closes the connection.
+    private func breakOff(_ response: HTTPServerResponse, after cut: Int) -> MHD_Result {
+        guard cut > 0 else { return .NO }
+        let bytes = RawResponse.bytes(response, withBody: true)
+        let count = bytes.count - response.body.count + min(cut, response.body.count)
+        _ = bytes.withUnsafeBytes { send(socket, $0.baseAddress, count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT)) }
+        return .NO
     }
 
     // MARK: What any thread may call
 
     /// An answer to the request of that number; the first one counts.
     func answer(_ response: HTTPServerResponse, to request: UInt64) {
-        if state.withLock({ $0.answered(response, to: request, now: .now) }) { MHD_resume_connection(handle) }
+        state.withLock { state in
+            // Under the lock, so that whoever stops the daemon finds no connection that is answered but still suspended.
+            if state.answered(response, to: request, now: .now) { MHD_resume_connection(handle) }
+        }
     }
 
     /// Answers past the library, which can't once a body has begun, and lets the client go on sending for a while.

@@ -1,7 +1,8 @@
 /// The servers that the tests talk to, in Python's standard library: what they do is chosen by the request's path.
 ///
 /// Written on sockets, because most of what a client must survive is nothing that a server library would send. It
-/// prints its port, then a line for each request that it read in full, and ends when its standard input does.
+/// prints its port, then a line for each connection and each request that it read in full. A line on its standard input
+/// comes back in that order, as "seen"; it ends when its standard input does.
 let serverScript = #"""
     import argparse, os, signal, socket, ssl, sys, threading, time
 
@@ -23,7 +24,7 @@ let serverScript = #"""
             context.load_verify_locations(arguments.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
         if arguments.h2:
-            context.set_alpn_protocols(["h2"])
+            context.set_alpn_protocols(["h2", "http/1.1"])
     counts = {"connections": 0, "requests": 0}
     lock = threading.Lock()
 
@@ -73,7 +74,7 @@ let serverScript = #"""
             elif path == "/silent": time.sleep(60)
             elif path == "/close": return
             elif path == "/die":
-                listener.close(); return
+                listener.shutdown(socket.SHUT_RDWR); listener.close(); return
             elif path == "/once-then-close":
                 send(answer(b"ok"))
                 read_request(stream); say("request again"); return
@@ -165,7 +166,7 @@ let serverScript = #"""
         finally: connection.close()
 
     def watch():
-        sys.stdin.buffer.read()
+        for line in sys.stdin: say("seen " + line.strip())
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -14,8 +14,10 @@ final class TestServer: Sendable {
 
     init(_ arguments: [String] = []) async throws {
         let process = Process()
+        // The system's own, where there is one: what a path finds first may be a slow wrapper.
+        let python = FileManager.default.isExecutableFile(atPath: "/usr/bin/python3") ? "/usr/bin/python3" : "python3"
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", serverScript] + arguments
+        process.arguments = [python, "-I", "-S", "-c", serverScript] + arguments
         input = Pipe()
         process.standardInput = input
         let output = Pipe()
@@ -30,11 +32,11 @@ final class TestServer: Sendable {
 
     deinit {
         try? input.fileHandleForWriting.close()
-        process.withLock {
-            $0.terminate()
-            $0.waitUntilExit()
-        }
+        process.withLock { $0.terminate() }
     }
+
+    /// One server for the tests that don't ask it what it saw.
+    static let shared = Task { try await TestServer() }
 
     /// A server with a certificate of `authority`'s for `localhost` and 127.0.0.1.
     static func tls(_ pair: TLSAuthority.Pair, _ arguments: [String] = []) async throws -> TestServer {
@@ -49,8 +51,12 @@ final class TestServer: Sendable {
     @discardableResult
     func waitForLine(_ prefix: String) async throws -> String { try await log.waitForLine { $0.hasPrefix(prefix) } }
 
-    /// How many lines so far begin with `prefix`.
-    func countLines(_ prefix: String) -> Int { log.lines.count { $0.hasPrefix(prefix) } }
+    /// How many lines begin with `prefix`, of all that the server wrote until it was asked.
+    func countLines(_ prefix: String) async throws -> Int {
+        let question = UUID().uuidString
+        try input.fileHandleForWriting.write(contentsOf: Data("\(question)\n".utf8))
+        return try await log.lines(until: "seen \(question)").count { $0.hasPrefix(prefix) }
+    }
 }
 
 /// Collects a process's lines as they come.
@@ -64,7 +70,6 @@ private final class LogReader: Sendable {
     }
 
     private let state = Mutex(State())
-    var lines: [String] { state.withLock { $0.lines } }
 
     init(_ handle: FileHandle) {
         handle.readabilityHandler = { [weak self] handle in
@@ -85,14 +90,22 @@ private final class LogReader: Sendable {
     }
 
     func waitForLine(_ isWanted: (String) -> Bool) async throws -> String {
+        try await wait { state in
+            guard let index = state.lines[state.consumed...].firstIndex(where: isWanted) else { return nil }
+            state.consumed = index + 1
+            return state.lines[index]
+        }
+    }
+
+    /// Everything before `marker`, waited for or not.
+    func lines(until marker: String) async throws -> ArraySlice<String> {
+        try await wait { state in state.lines.firstIndex(of: marker).map { state.lines[..<$0] } }
+    }
+
+    private func wait<T>(_ find: (inout State) -> T?) async throws -> T {
         let deadline = ContinuousClock.now + .seconds(10)
         while ContinuousClock.now < deadline {
-            let found: String? = state.withLock { state in
-                guard let index = state.lines[state.consumed...].firstIndex(where: isWanted) else { return nil }
-                state.consumed = index + 1
-                return state.lines[index]
-            }
-            if let found { return found }
+            if let found = state.withLock({ find(&$0) }) { return found }
             try await Task.sleep(for: .milliseconds(2))
         }
         throw TimedOut()

@@ -17,10 +17,10 @@ public final class TLSAuthority: Sendable {
 
     private let folder: URL
 
-    public init() throws {
+    public init() async throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try openssl(
+        try await openssl(
             ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
                 + ["-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority"])
     }
@@ -30,7 +30,7 @@ public final class TLSAuthority: Sendable {
     /// A server's or client's certificate, valid for names like `DNS:localhost` or `IP:127.0.0.1`, from two
     /// days ago until tomorrow, or until an hour ago when it is to be `expired`.
     public func issue(_ name: String, names: [String] = ["DNS:localhost", "IP:127.0.0.1"], expired: Bool = false)
-        throws -> Pair
+        async throws -> Pair
     {
         let settings = """
             [ca]
@@ -52,10 +52,10 @@ public final class TLSAuthority: Sendable {
             """
         try Data(settings.utf8).write(to: folder.appendingPathComponent("\(name).cnf"))
         try Data().write(to: folder.appendingPathComponent("\(name).index"))
-        try openssl(
+        try await openssl(
             ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "\(name).key"]
                 + ["-out", "\(name).csr", "-subj", "/CN=\(name)"])
-        try openssl(
+        try await openssl(
             ["ca", "-batch", "-notext", "-config", "\(name).cnf", "-in", "\(name).csr", "-out", "\(name).pem"]
                 + ["-cert", "ca.pem", "-keyfile", "ca.key", "-startdate", stamp(hoursAhead: -48)]
                 + ["-enddate", stamp(hoursAhead: expired ? -1 : 24)])
@@ -63,9 +63,9 @@ public final class TLSAuthority: Sendable {
     }
 
     /// The pair's key, encrypted with a passphrase.
-    public func encryptedKey(of pair: Pair) throws -> String {
+    public func encryptedKey(of pair: Pair) async throws -> String {
         let name = "encrypted-\(UUID().uuidString).key"
-        try openssl(["pkey", "-in", pair.keyFile, "-aes256", "-passout", "pass:secret", "-out", name])
+        try await openssl(["pkey", "-in", pair.keyFile, "-aes256", "-passout", "pass:secret", "-out", name])
         return path(name)
     }
 
@@ -79,18 +79,21 @@ public final class TLSAuthority: Sendable {
         return "\(parts.tm_year + 1900)" + numbers.map { ($0 < 10 ? "0" : "") + "\($0)" }.joined() + "Z"
     }
 
-    private func openssl(_ arguments: [String]) throws {
+    private func openssl(_ arguments: [String]) async throws {
+        let words = folder.appendingPathComponent("words-\(UUID().uuidString)")
+        try Data().write(to: words)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments = ["openssl"] + arguments
         process.currentDirectoryURL = folder
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
-        let errors = Pipe()
-        process.standardError = errors
-        try process.run()
-        let words = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(words: String(decoding: words, as: UTF8.self)) }
+        process.standardError = try FileHandle(forWritingTo: words)
+        // Waiting in the call would hold up one of the few threads that all tests share.
+        let status = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        guard status == 0 else { throw Failure(words: try String(contentsOf: words, encoding: .utf8)) }
     }
 }

@@ -138,7 +138,10 @@ public struct RefundRequest: Hashable, Sendable {
 }
 
 public struct AuthorizeRequest: Hashable, Sendable {
-    public enum Processing: String, Sendable { case subscription = "Subscription", unscheduled = "UnscheduledCardOnFile" }
+    public enum Processing: String, Sendable {
+        case subscription = "Subscription"
+        case unscheduled = "UnscheduledCardOnFile"
+    }
     public let amount: Money
     public let instrumentID: InstrumentID
     public let paymentMethodCode: String

@@ -1,0 +1,53 @@
+import Basics
+
+/// A fact with the time at which it was learned here.
+public struct LearnedFact: Hashable, Sendable {
+    public let fact: Fact
+    public let learnedAt: Timestamp
+
+    public init(fact: Fact, learnedAt: Timestamp) {
+        self.fact = fact
+        self.learnedAt = learnedAt
+    }
+
+    var json: JSON {
+        .compact([
+            "kind": .string(fact.kind.rawValue),
+            "code": fact.code.map(JSON.string),
+            "action": fact.action.map(JSON.string),
+            "success": fact.success.map(JSON.bool),
+            "amount": fact.amount?.json,
+            "reason": fact.reason.map(JSON.string),
+            "dispute": fact.disputeID.map { ["id": .string($0), "status": fact.code.map(JSON.string) ?? .null] },
+            "at": .string(fact.at.rfc3339),
+            "learnedAt": .string(learnedAt.rfc3339),
+            "source": .string(fact.source.rawValue),
+        ])
+    }
+}
+
+extension CheckoutExecution {
+    /// The Execution object of the contract.
+    public func json(checkout: CheckoutID, facts: [LearnedFact]) -> JSON {
+        let zero = Money(minor: 0, currency: amount.currency)
+        func money(_ known: Money?) -> JSON { (known ?? zero)?.json ?? .null }
+        // What was captured had been authorized, also where only the capture is known yet.
+        let authorized = picture.authorized ?? picture.captured
+        return .compact([
+            "id": .string(id.description),
+            "checkoutId": .string(checkout.description),
+            "merchantReference": .string(merchantReference),
+            "state": .string(state.rawValue),
+            "amount": amount.json,
+            "amounts": [
+                "authorized": money(authorized),
+                "captured": money(picture.captured),
+                "refunded": money(picture.refunded),
+            ],
+            "paymentMethodCode": picture.paymentMethodCode.map(JSON.string),
+            "paymentIds": .array(picture.paymentIDs.map(JSON.string)),
+            "facts": .array(
+                facts.sorted { ($0.fact.at, $0.fact.identity) < ($1.fact.at, $1.fact.identity) }.map(\.json)),
+        ])
+    }
+}

@@ -1,0 +1,175 @@
+import Basics
+
+/// The rules by which facts become the state of an execution (reference 2.6 and 2.7). Pure, total, and blind to the
+/// order in which the facts were learned (invariant M6).
+///
+/// Authorizing (``AuthorizationFold``):
+/// 1. Time is the provider's, to the nanosecond. A notification tells of a status that was stamped before it was sent,
+///    so its place in time is the latest status of its kind at or before it, where one is known.
+/// 2. Of the results of authorizing, the last one counts: success, failure, or a later reversal. But the failure of
+///    another action than the one that succeeded takes nothing back, and a failed confirmation neither.
+/// 3. After a failure, `authorizePending` alone means nothing (it can be stamped late); only a new request reopens.
+/// 4. A code without a known meaning makes the state unknown while nothing has succeeded. It is never a success. The
+///    same for a completed action that doesn't say how it ended.
+///
+/// Capturing, refunding, cancelling (``ActionLedger``):
+/// 5. They are counted by action, never added up by deliveries. What only a status tells of is put down to the actions
+///    that were asked for and have no result yet. Of one action the last result counts, so that one can be undone.
+/// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
+///    say are both the least that is true, so the larger one counts.
+/// 7. A capture implies an authorization, a refund implies a capture. A capture whose amount nobody told is a whole one
+///    (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
+/// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
+/// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
+extension ExecutionPicture {
+    public init(of facts: some Collection<Fact>) {
+        self.init()
+        let ordered = Self.inOrder(facts)
+        let statuses = ordered.filter { $0.kind == .status }
+        let acts = ordered.filter { $0.kind == .action }
+        newestStatusAt = statuses.last?.at
+        paymentIDs = Set(ordered.compactMap(\.paymentID)).sorted()
+        paymentMethodCode = ordered.last { $0.paymentMethodCode != nil }?.paymentMethodCode
+        instrumentID = ordered.last { $0.instrumentID != nil }?.instrumentID
+
+        let authorization = AuthorizationFold(statuses: statuses, actions: acts)
+        let captures = ActionLedger(of: "capture", statuses: statuses, actions: acts)
+        let refunds = ActionLedger(of: "refund", statuses: statuses, actions: acts)
+        let cancels = ActionLedger(of: "cancel", statuses: statuses, actions: acts)
+        actions = Self.otherResults(in: acts)
+        for ledger in [captures, refunds, cancels] { actions.merge(ledger.results) { _, result in result } }
+
+        state = authorization.state
+        failureReason = authorization.failure?.reason
+        failedAt = authorization.failure?.at
+        foldAmounts(Amounts(ordered, authorization, captures: captures, refunds: refunds))
+        foldCancel(cancels, authorization)
+    }
+
+    /// Each fact once, by its time, and at the same time by its identity, so that there is only one order.
+    private static func inOrder(_ facts: some Collection<Fact>) -> [Fact] {
+        let byIdentity = Dictionary(facts.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
+        return byIdentity.sorted { ($0.value.at, $0.key) < ($1.value.at, $1.key) }.map(\.value)
+    }
+
+    /// The results of authorizations, confirmations and whatever else has an id.
+    private static func otherResults(in actions: [Fact]) -> [String: ActionResult] {
+        var results: [String: ActionResult] = [:]
+        for fact in actions where !ActionLedger.kinds.contains(fact.action ?? "") {
+            guard let id = fact.actionID, let action = fact.action else { continue }
+            var result = results[id] ?? ActionResult(action: action, success: nil, amount: nil, reason: nil)
+            if fact.phase == .completed, let success = fact.success {
+                result.success = success
+                result.reason = fact.reason
+                result.amount = fact.amount ?? result.amount
+            } else {
+                result.amount = result.amount ?? fact.amount
+            }
+            results[id] = result
+        }
+        return results
+    }
+
+    private mutating func foldCancel(_ cancels: ActionLedger, _ authorization: AuthorizationFold) {
+        // An undone cancel brings back what was paid; what nobody had paid stays cancelled.
+        let wasPaid = state.holdsMoney || state == .refunded
+        guard let cancelledAt = cancels.lastSuccessAt ?? (wasPaid ? nil : cancels.undoneAt) else { return }
+        guard authorization.succeededAt.map({ $0 <= cancelledAt.uncut }) ?? true else { return }
+        state = .cancelled
+        refunded = captured
+    }
+
+    private mutating func foldAmounts(_ amounts: Amounts) {
+        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded else { return }
+        authorized = amounts.authorized
+        refunded = amounts.wasRefunded ? amounts.refunded : nil
+        if amounts.wasCaptured {
+            captured = amounts.captured ?? authorized
+        } else if amounts.wasRefunded {
+            captured = refunded
+        }
+        if amounts.wasRefunded {
+            // What was captured is only known to be the refunded part when nobody told of the capture.
+            let whole = amounts.wasCaptured ? captured : authorized
+            let isWhole = refunded.flatMap { refunded in whole.map(refunded.covers) } ?? false
+            state = isWhole ? .refunded : .partiallyRefunded
+        } else if amounts.wasCaptured {
+            let isPart = captured.flatMap { captured in authorized.map { !captured.covers($0) } } ?? false
+            state = isPart ? .partiallyCaptured : .captured
+        } else {
+            state = .authorized
+        }
+    }
+}
+
+/// What the facts add up to. An amount that isn't known is nil.
+private struct Amounts {
+    private(set) var authorized: Money?
+    private(set) var captured: Money?
+    private(set) var refunded: Money?
+    let wasCaptured: Bool
+    let wasRefunded: Bool
+
+    init(_ ordered: [Fact], _ authorization: AuthorizationFold, captures: ActionLedger, refunds: ActionLedger) {
+        let payments = ordered.filter { $0.kind == .payment }
+        let authorized = Self.authorized(in: ordered, payments: payments, since: authorization.succeededAt)
+        let currency =
+            authorized?.currency ?? (captures.amounts + refunds.amounts).first?.currency
+            ?? payments.lazy.compactMap { $0.captured ?? $0.refunded }.first?.currency
+        func total(_ told: [Money], _ recorded: KeyPath<Fact, Money?>) -> Money? {
+            let records = Dictionary(grouping: payments, by: { $0.paymentID ?? "" }).values.compactMap { facts in
+                facts.compactMap { $0[keyPath: recorded] }.filter { $0.currency == currency }.max {
+                    $0.minor < $1.minor
+                }
+            }
+            let totals = [Money.sum(told.filter { $0.currency == currency }), Money.sum(records)].compactMap(\.self)
+            return totals.max { $0.minor < $1.minor }.flatMap { $0.isZero ? nil : $0 }
+        }
+        self.authorized = authorized
+        captured = total(captures.amounts, \.captured)
+        refunded = total(refunds.amounts, \.refunded)
+        wasCaptured = captured != nil || captures.lastSuccessAt != nil
+        wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        // More can't have been refunded than was captured.
+        if let told = captured, let refunded, refunded.minor > told.minor { captured = refunded }
+    }
+
+    private static func authorized(in ordered: [Fact], payments: [Fact], since success: Timestamp?) -> Money? {
+        // A payment record of a provider that failed has an amount too.
+        let unsuccessful: Set<String> = ["Created", "Pending", "Unknown", "Failed", "Expired"]
+        let successful = payments.filter { !unsuccessful.contains($0.code ?? "") }
+        // The execution's own amount can still move before it is paid.
+        let statuses = ordered.filter { $0.kind == .status && $0.amount != nil && $0.at >= success ?? $0.at }
+        let hasAmount = { (fact: Fact) in fact.amount?.isZero == false }
+        return ordered.last { $0.action == "authorize" && $0.success == true && hasAmount($0) }?.amount
+            ?? successful.last(where: hasAmount)?.amount ?? payments.last(where: hasAmount)?.amount
+            ?? statuses.last?.amount
+    }
+}
+
+extension Money {
+    /// Nil for none, and for a sum of several currencies or beyond the largest amount: such a total is not known.
+    static func sum(_ amounts: [Money]) -> Money? {
+        guard let first = amounts.first, amounts.allSatisfy({ $0.currency == first.currency }) else { return nil }
+        var minor: Int64 = 0
+        for amount in amounts {
+            minor += amount.minor
+            guard minor <= maximumMinor else { return nil }
+        }
+        return Money(minor: minor, currency: first.currency)
+    }
+
+    /// Whether this is at least as much.
+    fileprivate func covers(_ other: Money) -> Bool { currency == other.currency && minor >= other.minor }
+}
+
+extension Timestamp {
+    /// Senders cut times off: `10:00:04Z` may stand for any moment of that second, `.123Z` for any of that millisecond.
+    /// This is the last one.
+    var uncut: Timestamp {
+        for unit: Int32 in [1_000_000_000, 1_000_000, 1_000] where nanoseconds % unit == 0 {
+            return Timestamp(seconds: seconds, nanoseconds: nanoseconds + unit - 1)
+        }
+        return self
+    }
+}

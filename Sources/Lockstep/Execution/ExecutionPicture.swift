@@ -1,0 +1,44 @@
+import Basics
+
+/// What all known facts together say about one execution.
+public struct ExecutionPicture: Hashable, Sendable {
+    public var state: ExecutionState = .created
+    /// Nil when an authorization is known but its amount isn't; then the execution must be read.
+    public var authorized: Money?
+    public var captured: Money?
+    public var refunded: Money?
+    public var paymentMethodCode: String?
+    public var instrumentID: String?
+    /// In alphabetical order.
+    public var paymentIDs: [String] = []
+    /// The provider's result of the latest failure, e.g. `InsufficientBalance`.
+    public var failureReason: String?
+    /// When the latest failure happened, at the provider.
+    public var failedAt: Timestamp?
+    /// The newest status time: where a long poll starts from.
+    public var newestStatusAt: Timestamp?
+    /// What became of each action that the provider took on, by its id.
+    public var actions: [String: ActionResult] = [:]
+
+    public init() {}
+
+    /// What an order can be paid with: the authorized amount or, while only the capture is known, the captured one.
+    /// That one may be a part: equal to what is wanted it is enough, less than that it says nothing yet.
+    public var paidAmount: Money? { authorized ?? captured }
+}
+
+/// What is known of one action (capture, cancel, refund, …).
+public struct ActionResult: Hashable, Sendable {
+    public let action: String
+    /// Nil while it runs.
+    public var success: Bool?
+    public var amount: Money?
+    public var reason: String?
+
+    public init(action: String, success: Bool?, amount: Money?, reason: String?) {
+        self.action = action
+        self.success = success
+        self.amount = amount
+        self.reason = reason
+    }
+}

@@ -1,0 +1,79 @@
+import Basics
+import Foundation
+
+/// A call that changes something at the provider: its intent, its key and its state, written before it is sent
+/// (invariant M12). Requests, workers and restarts go through the same steps, so a crash between any two lines leaves
+/// something that says what to do next.
+public struct PaymentOperation: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        case createSession, moveAmount, capture, cancel, refund
+    }
+
+    /// `prepared → sent → acknowledged → succeeded | failed`, with `unknown` beside `sent` until somebody has looked.
+    public enum State: String, Hashable, Sendable, CaseIterable {
+        /// Written down, not sent by anyone.
+        case prepared
+        /// Being sent, or its sender died.
+        case sent
+        /// The provider took it on; its result comes as a fact.
+        case acknowledged
+        case succeeded
+        /// Certainly did not happen.
+        case failed
+        /// May have happened (invariant M7).
+        case unknown
+
+        public var isFinal: Bool { self == .succeeded || self == .failed }
+
+        /// As the contract shows it: `pending, succeeded, failed, unknown`.
+        public var name: String {
+            switch self {
+            case .prepared, .sent, .acknowledged: "pending"
+            case .succeeded, .failed, .unknown: rawValue
+            }
+        }
+    }
+
+    public let id: OperationID
+    public let kind: Kind
+    public let checkout: CheckoutID?
+    /// Nil while a session is being created.
+    public var execution: ExecutionReference?
+    /// The provider's key for this intent.
+    public var key: IdempotencyKey
+    public var state: State
+    public let amount: Money?
+    public let isFinalCapture: Bool?
+    /// What the shop gave as its reason, or why Lockstep decided it.
+    public let intentReason: String?
+    /// The provider's id of the action, once it took it on.
+    public var actionID: String?
+    /// Why it failed, or why nobody knows.
+    public var reason: String?
+    /// How often it was sent.
+    public var attempts: Int
+    public let createdAt: Timestamp
+    public var sentAt: Timestamp?
+
+    public init(
+        id: OperationID, kind: Kind, checkout: CheckoutID?, execution: ExecutionReference?, key: IdempotencyKey,
+        state: State = .prepared, amount: Money? = nil, isFinalCapture: Bool? = nil, intentReason: String? = nil,
+        actionID: String? = nil, reason: String? = nil, attempts: Int = 0, createdAt: Timestamp,
+        sentAt: Timestamp? = nil
+    ) {
+        self.id = id
+        self.kind = kind
+        self.checkout = checkout
+        self.execution = execution
+        self.key = key
+        self.state = state
+        self.amount = amount
+        self.isFinalCapture = isFinalCapture
+        self.intentReason = intentReason
+        self.actionID = actionID
+        self.reason = reason
+        self.attempts = attempts
+        self.createdAt = createdAt
+        self.sentAt = sentAt
+    }
+}

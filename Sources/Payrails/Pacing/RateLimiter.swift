@@ -1,0 +1,37 @@
+import Lockstep
+
+/// One ``TokenBucket`` for all calls of a client, and the waiting for it.
+actor RateLimiter {
+    private var bucket: TokenBucket
+    private let clock: SteadyClock
+    private let longestPause: Duration
+
+    init(_ configuration: PayrailsConfiguration, clock: SteadyClock) {
+        bucket = TokenBucket(perSecond: configuration.requestsPerSecond, burst: configuration.requestBurst)
+        longestPause = configuration.maximumRateLimitPause
+        self.clock = clock
+    }
+
+    /// Waits for a place; nil when the call may go now, a refusal when its time isn't enough or nobody wants it any more.
+    func admit(until deadline: Duration) async -> Refusal? {
+        while true {
+            let now = clock.now()
+            switch bucket.reserve(at: now, patience: deadline - now) {
+            case .tooLong(let wait):
+                return Refusal(
+                    kind: .notSent, detail: "our own rate limit leaves no place for this call in its time",
+                    retryAfterSeconds: Int(clamping: wait.components.seconds) + 1)
+            case .go(let wait):
+                if wait > .zero {
+                    do { try await clock.sleep(wait) } catch {
+                        return Refusal(kind: .notSent, detail: "cancelled while waiting for the rate limit")
+                    }
+                }
+                if !bucket.isPaused(at: clock.now()) { return nil }
+            }
+        }
+    }
+
+    /// The provider wants to be left alone for a while.
+    func pause(for time: Duration) { bucket.pause(until: clock.now() + min(time, longestPause)) }
+}

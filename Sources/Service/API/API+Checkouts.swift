@@ -1,0 +1,181 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+extension API {
+    /// `POST /v1/checkouts`
+    func createCheckout(_ request: Request) async throws -> Answer {
+        let new = try newCheckout(request)
+        switch try await store.openCheckout(new, owner: orchestrator.owner) {
+        case .planned(let planned):
+            switch try await orchestrator.createSession(planned) {
+            case .ready(let session): return try await created(session)
+            case .refused(let refusal): throw Problem(.creationRefused, refusal.code)
+            case .unconfirmed: throw Problem(.checkoutUnconfirmed)
+            }
+        case .ready(let session): return try await created(session)
+        case .busy: throw Problem(.checkoutUnconfirmed)
+        case .exists(let id):
+            throw Problem(
+                .checkoutExists, "checkout \(id) is for this order", members: ["checkoutId": .string(id.description)])
+        }
+    }
+
+    private func newCheckout(_ request: Request) throws -> NewCheckout {
+        guard let idempotency = request.idempotency else { throw Problem(.idempotencyKeyMissing) }
+        let owner = try request.authenticated().owner
+        return try request.read { body in
+            let reference = body.reference("merchantReference")
+            if reference.contains(options.references.separator) {
+                body.fault("merchantReference", "must not contain \"\(options.references.separator)\"")
+            }
+            let amount = body.money("amount")
+            let policy = body.optional.object("amountPolicy") { policy in
+                let bounds = AmountPolicy(
+                    clientMayUpdate: policy.flag("clientMayUpdate"),
+                    minimum: policy.optional.amount("min", in: amount.currency, allowingZero: true),
+                    maximum: policy.optional.amount("max", in: amount.currency, allowingZero: true))
+                if let minimum = bounds.minimum, let maximum = bounds.maximum, maximum.minor < minimum.minor {
+                    policy.fault("max", "must not be less than min")
+                }
+                return bounds
+            }
+            return NewCheckout(
+                merchantReference: reference, holderReference: body.reference("holderReference"),
+                workflowCode: body.optional.string("workflowCode", .workflowCode) ?? options.workflowCode,
+                amount: amount, basketVersion: body.optional.string("basketVersion"),
+                amountPolicy: policy ?? .merchantOnly,
+                allowedPaymentMethods: body.optional.strings("allowedPaymentMethods", .code, count: 1...50),
+                meta: body.optional.freeObject("meta"),
+                lifetime: .seconds(body.optional.integer("expiresInSeconds", in: 60...604_800) ?? 3600),
+                credential: owner, idempotencyKey: idempotency.key)
+        }
+    }
+
+    private func created(_ session: ReadySession) async throws -> Answer {
+        let checkout = session.settled.checkout
+        let token = try await store.createClientToken(for: checkout)
+        let body = session.settled.json.adding(["init": session.payload.json, "clientToken": .string(token.reveal)])
+        return Answer.created(body, location: "/v1/checkouts/\(checkout.id)")
+            .tagged(Int(checkout.amountVersion)).neverStoring("clientToken")
+    }
+
+    /// A stored answer is given again with a client token of its own; only hashes of the earlier ones are kept.
+    func renewClientToken(_ answer: Answer, _ request: Request) async throws -> Answer {
+        guard answer.status == 201, let body = answer.json, let id = body["id"]?.string.flatMap({ CheckoutID($0) }),
+            let read = try await store.readCheckout(id)
+        else { return answer }
+        let token = try await store.createClientToken(for: read.checkout)
+        var renewed = answer
+        renewed.body = body.adding(["clientToken": .string(token.reveal)]).bytes
+        return renewed
+    }
+
+    /// `GET /v1/checkouts/{id}`
+    func readCheckout(_ request: Request) async throws -> Answer {
+        guard let read = try await store.readCheckout(try request.ownCheckout()) else { throw Problem.notFound }
+        return Answer.ok(read.json).tagged(Int(read.checkout.amountVersion))
+    }
+
+    /// `GET /v1/checkouts?merchantReference=`: a page, newest first; a client token sees its own checkout.
+    func listCheckouts(_ request: Request) async throws -> Answer {
+        let caller = try request.authenticated()
+        let query = try request.readQuery { query in
+            (
+                reference: query.reference("merchantReference"), limit: query.limit(),
+                after: query.parsed("after", "must be the next of an earlier page") { CheckoutID($0) }
+            )
+        }
+        if let reference = query.reference {
+            let read = try await store.readCheckout(merchantReference: reference)
+            return .ok(["items": .array(read.map { caller.reaches($0.checkout.id) ? [$0.json] : [] } ?? [])])
+        }
+        if case .client(let own, _) = caller {
+            return .ok(["items": .array(try await store.readCheckout(own).map { [$0.json] } ?? [])])
+        }
+        let found = try await store.listCheckouts(after: query.after, limit: query.limit + 1)
+        let page = found.prefix(query.limit)
+        let next = found.count > query.limit ? page.last : nil
+        return .ok(
+            .compact([
+                "items": .array(page.map(\.json)), "next": next.map { .string($0.checkout.id.description) },
+            ]))
+    }
+
+    /// `POST /v1/checkouts/{id}/session`
+    func renewSession(_ request: Request) async throws -> Answer {
+        let id = try request.ownCheckout()
+        let reason = try request.read { $0.optional.choice("reason", of: SessionReason.self) }
+        switch try await orchestrator.renewSession(of: id, isExpired: reason == .expired) {
+        case .ready(let session):
+            let checkout = session.settled.checkout
+            return Answer.ok([
+                "init": session.payload.json, "executionId": .string(session.execution.description),
+                "amount": checkout.amount.json, "amountVersion": JSON(checkout.amountVersion),
+                "status": .string(checkout.status.rawValue),
+            ]).tagged(Int(checkout.amountVersion)).neverStoring()
+        case .refused(let refusal): throw refusal.problem
+        case .providerRefused(let refusal): throw Problem(.creationRefused, refusal.code)
+        case .unconfirmed: throw Problem(.sessionUnconfirmed)
+        case .notFound: throw Problem.notFound
+        }
+    }
+
+    /// `POST /v1/checkouts/{id}/cancel`
+    func cancelCheckout(_ request: Request) async throws -> Answer {
+        let id: CheckoutID = try request.id()
+        _ = try request.read { _ in () }
+        var hasAsked = false
+        while true {
+            switch try await store.cancelCheckout(id, hasAsked: hasAsked) {
+            case .cancelled(let settled):
+                bell.ring()
+                return Answer.ok(settled.json).tagged(Int(settled.checkout.amountVersion))
+            case .alreadyPaid: throw Problem(.alreadyPaid)
+            case .notFound: throw Problem.notFound
+            case .askFirst(let executions):
+                for execution in executions { try await orchestrator.refresh(execution) }
+                hasAsked = true
+            }
+        }
+    }
+}
+
+/// Why an app asks for a session.
+enum SessionReason: String, CaseIterable { case expired }
+
+extension ReadCheckout {
+    /// The Checkout as its GET shows it: with the payload while the app can use it.
+    var json: JSON { payload.map { settled.json.adding(["init": $0.json]) } ?? settled.json }
+}
+
+extension PaymentStore.SessionRefusal {
+    fileprivate var problem: Problem {
+        switch self {
+        case .alreadyPaid: Problem(.alreadyPaid)
+        case .cancelled: Problem(.checkoutCancelled)
+        case .expired: Problem(.checkoutExpired)
+        case .amountMoving: Problem(.amountMoving)
+        case .amountUnconfirmed: Problem(.amountUnconfirmed)
+        }
+    }
+}
+
+extension TextRule {
+    /// Payrails' pattern of a workflow code (reference section 2).
+    static let workflowCode = TextRule(
+        1...128, isVisibleOnly: true, "must be a workflow code: a small letter, then letters, digits and dashes"
+    ) { text in
+        text.first.map { ("a"..."z").contains($0) } ?? false
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+    }
+}
+
+extension JSON {
+    /// The same object with more members.
+    func adding(_ members: [String: JSON]) -> JSON {
+        guard case .object(let own) = self else { return self }
+        return .object(own.merging(members) { _, new in new })
+    }
+}

@@ -1,0 +1,31 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+extension API {
+    /// `GET /v1/events?after=&limit=&wait=`
+    func readEvents(_ request: Request) async throws -> Answer {
+        guard case .merchantKey(_, _, let scopes) = try request.authenticated() else { throw Problem(.forbidden) }
+        let query = try request.readQuery { query in
+            (
+                after: query.parsed("after", "must be a cursor that the feed gave out") { FeedCursor($0) } ?? .start,
+                limit: query.limit(maximum: 500, default: 50), wait: query.integer("wait", in: 0...30) ?? 0
+            )
+        }
+        let deadline = ContinuousClock.now + .seconds(query.wait)
+        while true {
+            let rung = bell.count
+            let events = try await store.readEvents(after: query.after, scopes: scopes, limit: query.limit)
+            let left = deadline - .now
+            if !events.isEmpty || left <= .zero || bell.isClosed {
+                return .ok([
+                    "events": .array(events.map(\.json)),
+                    "next": .string((events.last?.cursor ?? query.after).description),
+                ])
+            }
+            // Another process may write too, so the bell is not enough: look again after a moment at the latest.
+            await bell.wait(since: rung, atMost: min(left, .milliseconds(500)))
+        }
+    }
+}

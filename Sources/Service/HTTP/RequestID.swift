@@ -1,0 +1,49 @@
+import Basics
+import Foundation
+import Lockstep
+
+/// What `X-Request-Id` carries: the caller's, if it is sane, or a new UUID.
+public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+    /// 1 to 128 characters of `[A-Za-z0-9._-]`, never a card number or one of our tokens.
+    public let text: String
+
+    /// Nil for a text that isn't sane: it is written to logs, so it must not be able to carry anything else there.
+    public init?(_ text: String) {
+        guard (1...128).contains(text.utf8.count),
+            text.utf8.allSatisfy({ byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }), Scrubber.scrub(text) == text
+        else { return nil }
+        self.text = text
+    }
+
+    public init(_ uuid: UUID) { text = uuid.lowercased }
+    public var description: String { text }
+}
+
+/// `traceparent` of W3C Trace Context, version 00.
+public struct TraceParent: Hashable, Sendable, CustomStringConvertible {
+    /// `00-<32 hex>-<16 hex>-<2 hex>`, as it came and as it is passed on.
+    public let text: String
+
+    /// Nil for anything else, also for ids that are all zeros.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        let isHex = { (part: Substring) in
+            part.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+        }
+        guard parts.count == 4, parts[0] == "00", parts.map(\.utf8.count) == [2, 32, 16, 2], parts.allSatisfy(isHex),
+            parts[1].contains(where: { $0 != "0" }), parts[2].contains(where: { $0 != "0" })
+        else { return nil }
+        self.text = text
+    }
+
+    /// The 32 hex digits that one trace's spans share.
+    public var traceID: String { String(text.dropFirst(3).prefix(32)) }
+    public var description: String { text }
+}

@@ -1,0 +1,37 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+import Synchronization
+
+/// Asks the books who the bearer of a token is, and notes now and then when a key was last used.
+public final class StoreAuthenticator: Authenticator {
+    private let store: PaymentStore
+    private let clock: WallClock
+    private let uses = Mutex<[MerchantKeyID: Timestamp]>([:])
+
+    public init(store: PaymentStore, clock: WallClock) {
+        self.store = store
+        self.clock = clock
+    }
+
+    public func authenticate(_ bearer: BearerToken) async throws -> Credential? {
+        switch bearer.kind {
+        case .merchantKey:
+            guard let key = try await store.findKey(token: bearer.text) else { return nil }
+            uses.withLock { $0[key.id] = clock.now() }
+            return .merchantKey(key.id, name: key.name, scopes: key.scopes)
+        case .client:
+            return try await store.findClientToken(bearer.text).map { .client($0.checkout, tokenID: $0.id) }
+        }
+    }
+
+    /// Writes down what was noted since the last time.
+    public func flush() async throws {
+        let seen = uses.withLock { uses in
+            defer { uses = [:] }
+            return uses
+        }
+        try await store.noteKeyUse(seen)
+    }
+}

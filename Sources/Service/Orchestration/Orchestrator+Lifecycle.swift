@@ -1,0 +1,67 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+extension Orchestrator {
+    /// Sends a capture, cancel or refund that was written down, under its key, and learns what can be learned at once.
+    public func send(_ claimed: ClaimedOperation) async throws -> PaymentOperation {
+        guard let execution = claimed.operation.execution else { return claimed.operation }
+        let answer: PaymentStore.LifecycleAnswer
+        switch await call(claimed.operation, execution) {
+        case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
+        case .refused(let refusal) where refusal.isPassing:
+            answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
+        case .refused(let refusal):
+            // Nobody had begun to pay what an abandoned order left open; then there is nothing to cancel.
+            let isExpected = claimed.operation.intentReason == CancelReason.checkoutCancelled.rawValue
+            log.write(
+                isExpected ? .debug : .warning, "the provider refused an operation",
+                [.operation(claimed.operation.id), .execution(execution.id), .error(refusal)])
+            // Sent before, it may be refused because it has happened: facts go first.
+            if claimed.wasSent { try await refresh(execution) }
+            answer = .refused(refusal)
+        case .unknown(let doubt):
+            log.warning(
+                "nobody knows about an operation", .operation(claimed.operation.id), .execution(execution.id),
+                .error(doubt))
+            answer = .unknown(doubt)
+        }
+        let operation = try await store.recordLifecycle(claimed, answer)
+        if case .later = answer { return operation }
+        try await refresh(execution)
+        return try await store.readOperation(operation.id) ?? operation
+    }
+
+    private func call(
+        _ operation: PaymentOperation, _ execution: ExecutionReference
+    ) async -> Outcome<Acknowledgement> {
+        switch operation.kind {
+        case .capture:
+            await provider.capture(
+                execution,
+                CaptureRequest(
+                    amount: operation.amount, isFinal: operation.isFinalCapture, reason: operation.intentReason),
+                key: operation.key)
+        case .refund:
+            await provider.refund(
+                execution, RefundRequest(amount: operation.amount, reason: operation.intentReason), key: operation.key)
+        case .cancel, .createSession, .moveAmount:
+            await provider.cancel(execution, reason: nil, key: operation.key)
+        }
+    }
+
+    /// One step of an operation that a worker claimed.
+    func advance(_ claimed: ClaimedOperation) async throws {
+        switch (claimed.operation.kind, claimed.operation.state) {
+        case (.createSession, _):
+            guard let planned = try await store.resumePlannedSession(claimed) else { return }
+            _ = try await createSession(planned)
+        case (.moveAmount, _): try await resumeMove(claimed)
+        case (_, .acknowledged):
+            if let execution = claimed.operation.execution { try await refresh(execution) }
+            try await store.postponeOperation(claimed)
+        case (.capture, _), (.cancel, _), (.refund, _): _ = try await send(claimed)
+        }
+    }
+}

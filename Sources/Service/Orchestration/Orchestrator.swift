@@ -1,0 +1,51 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+/// Joins the books and the provider: writes an intent down, makes the call, writes down what became of it.
+///
+/// Requests and workers use the same steps, so that what one of them leaves behind, the other can finish. No call to
+/// the provider is ever made inside a transaction.
+public struct Orchestrator: Sendable {
+    public let store: PaymentStore
+    public let provider: any PaymentProvider
+    /// Who holds the leases that this process takes.
+    public let owner: UUID
+    let log: Log
+
+    public init(store: PaymentStore, provider: any PaymentProvider, owner: UUID, log: Log) {
+        self.store = store
+        self.provider = provider
+        self.owner = owner
+        self.log = log
+    }
+
+    /// Asks the provider about an execution and learns what it says.
+    ///
+    /// - Returns: the reading; nil where the provider couldn't be asked, or doesn't know it.
+    @discardableResult
+    public func refresh(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
+        switch await provider.readExecution(execution, wait: nil) {
+        case .done(let snapshot):
+            try await store.learnReading(snapshot)
+            return snapshot
+        case .refused(let refusal):
+            log.warning("an execution could not be read", .execution(execution.id), .error(refusal))
+        case .unknown(let doubt):
+            log.warning("an execution could not be read", .execution(execution.id), .error(doubt))
+        }
+        try await store.postponeReading(of: execution.id)
+        return nil
+    }
+}
+
+extension Refusal {
+    /// Nothing is wrong with what was asked; it only didn't get through. Asking again under the same key is right.
+    var isPassing: Bool {
+        switch kind {
+        case .notSent, .rateLimited: true
+        case .rejected, .unauthorized, .notFound, .conflict: false
+        }
+    }
+}

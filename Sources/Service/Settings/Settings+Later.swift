@@ -1,0 +1,99 @@
+import Basics
+import Foundation
+
+extension Settings {
+    /// Charges without the customer.
+    public struct Renewal: Sendable {
+        public enum Missed: String, Sendable, CaseIterable { case all, latest, skip }
+        public enum DunningEnd: String, Sendable, CaseIterable { case pastDue, cancel }
+
+        /// 0 to 23, in the subscription's zone.
+        public let hour: Int
+        public let missed: Missed
+        public let expiryZone: TimeZone
+        public let expiryNotice: Duration
+        public let dunningEnd: DunningEnd
+        /// The tables, as text; nil: those that are compiled in.
+        public let declinePolicy: String?
+        public let dunningSchedule: String?
+
+        init(_ read: SettingsReader) {
+            read.begin("Renewals")
+            hour = read.usually(
+                "0", "LOCKSTEP_RENEW_HOUR", .integer(0...23),
+                "The hour of the day, in the subscription's zone, from which a period is due.")
+            missed = read.usually(
+                "all", "LOCKSTEP_RENEW_MISSED", .word,
+                "What becomes of periods that were missed: all are charged in order, only the latest is, or those of more than a day ago are skipped."
+            )
+            expiryZone = read.usually(
+                "-12:00", "LOCKSTEP_EXPIRY_ZONE", .zone,
+                "Where a card's month ends. The default is the last place on earth.")
+            expiryNotice = read.usually(
+                "30", "LOCKSTEP_EXPIRY_NOTICE_DAYS", .days(0...365),
+                "How long before a card's expiry instrument.expiring is told.")
+            dunningEnd = read.usually(
+                "pastDue", "LOCKSTEP_DUNNING_END", .word, "What a subscription is when its dunning schedule has ended.")
+            declinePolicy = read.optional(
+                "LOCKSTEP_DECLINE_POLICY", .table,
+                "A table instead of config's decline policy; usually as LOCKSTEP_DECLINE_POLICY_FILE.")
+            dunningSchedule = read.optional(
+                "LOCKSTEP_DUNNING_SCHEDULE", .table,
+                "A table instead of config's dunning schedule; usually as LOCKSTEP_DUNNING_SCHEDULE_FILE.")
+        }
+    }
+
+    /// Telling the shop.
+    public struct Events: Sendable {
+        public let url: ServiceURL?
+        /// Not empty where there is an address.
+        public let secrets: [Secret<Data>]
+        public let timeout: Duration
+        public let retries: [Duration]
+
+        init(_ read: SettingsReader, allowsPlainHTTP: Bool) {
+            read.begin("Events")
+            url = read.optional(
+                "LOCKSTEP_EVENTS_URL", .url, "Where the shop takes events. Without it, it reads the feed.")
+            secrets =
+                read.optional(
+                    "LOCKSTEP_EVENTS_SECRET", .signingSecrets, secret: true,
+                    "Signs events, by the Standard Webhooks specification.") ?? []
+            timeout = read.usually(
+                "10000", "LOCKSTEP_EVENTS_TIMEOUT_MS", .milliseconds(100...60_000),
+                "To get the shop's answer to an event.")
+            retries = read.usually(
+                "5s,30s,2m,10m,30m,1h,3h,6h", "LOCKSTEP_EVENTS_RETRIES", .schedule,
+                "After how long an event that the shop didn't take is sent again; the last one again and again.")
+            PlainHTTP.check(url, "LOCKSTEP_EVENTS_URL", allowed: allowsPlainHTTP, read)
+            if url != nil, !read.isSet("LOCKSTEP_EVENTS_SECRET") {
+                read.fault("LOCKSTEP_EVENTS_SECRET", "must be set, as LOCKSTEP_EVENTS_URL is")
+            }
+        }
+    }
+
+    /// How long things are kept.
+    public struct Retention: Sendable {
+        public let notifications: Duration
+        public let events: Duration
+        public let idempotencyKeys: Duration
+        public let payloads: Duration
+
+        init(_ read: SettingsReader) {
+            read.begin("Retention")
+            notifications = read.usually(
+                "90", "LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS", .days(1...3650),
+                "Bodies of notifications that were applied.")
+            events = read.usually("90", "LOCKSTEP_RETAIN_EVENTS_DAYS", .days(1...3650), "Events of the feed.")
+            idempotencyKeys = read.usually(
+                "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."
+            )
+            payloads = read.usually(
+                "1", "LOCKSTEP_RETAIN_PAYLOADS_DAYS", .days(1...365), "Init payloads, which hold tokens of the SDK.")
+        }
+    }
+}
+
+extension SettingForm where Value == String {
+    fileprivate static let table = SettingForm("the text of a table") { $0 }
+}

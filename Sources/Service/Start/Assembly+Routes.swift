@@ -1,0 +1,67 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+extension Assembly {
+    /// Every call that this process answers.
+    var routes: [Route] { (parts.hasAPI ? apiRoutes : []) + operationalRoutes }
+
+    private var apiRoutes: [Route] {
+        let api = API(
+            orchestrator: orchestrator,
+            options: API.Options(
+                workflowCode: payrails.workflowCode,
+                references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bell: bell)
+        let intake = NotificationIntake(
+            inbox: inbox, keys: payrails.signatureKeys, metrics: notificationMetrics, clock: clock)
+        let budget = settings.gate.budget
+        return [
+            Endpoint.createCheckout.handled(by: api.createCheckout).refreshingReplays(api.renewClientToken),
+            Endpoint.getCheckout.handled(by: api.readCheckout),
+            Endpoint.listCheckouts.handled(by: api.listCheckouts),
+            Endpoint.openSession.handled(by: api.renewSession),
+            Endpoint.changeAmount.handled(by: api.updateAmount),
+            Endpoint.updateExecution.handled(by: api.updateExecution),
+            Endpoint.cancelCheckout.handled(by: api.cancelCheckout),
+            Endpoint.prePayment.handled { try await api.checkPrePayment($0, within: budget) }
+                .answeringAnyway(within: budget, API.refuseInternally),
+            Endpoint.getExecution.handled(by: api.readExecution),
+            Endpoint.capture.handled(by: api.capture),
+            Endpoint.cancel.handled(by: api.cancelExecution),
+            Endpoint.refund.handled(by: api.refund),
+            Endpoint.getOperation.handled(by: api.readOperation),
+            Endpoint.readEvents.handled(by: api.readEvents),
+            Endpoint.receiveNotification.handled(by: intake.receive),
+            Endpoint.receiveNotificationAtEndpoint.handled(by: intake.receive),
+        ]
+    }
+
+    private var operationalRoutes: [Route] {
+        let metrics = metrics
+        let readiness = Readiness(pool: pool, bell: bell)
+        let routed = (parts.hasAPI ? apiRoutes.map(\.endpoint) : []) + Self.operationalEndpoints
+        let document = OpenAPIDocument.make(
+            routed, version: LockstepVersion.current, server: settings.http.publicURL?.text)
+        return [
+            restricted(.health, .healthz) { _ in .ok(["status": "ok"]) },
+            restricted(.readiness, .readyz) { _ in try await readiness.answer() },
+            restricted(.metrics, .metrics) { _ in .text(metrics.text, contentType: Metrics.contentType) },
+            restricted(.openAPI, .openapi) { _ in .ok(document) },
+        ]
+    }
+
+    private static let operationalEndpoints: [Endpoint] = [.health, .readiness, .metrics, .openAPI]
+
+    private func restricted(
+        _ endpoint: Endpoint, _ path: Settings.HTTP.RestrictedPath, _ handler: @escaping Route.Handler
+    ) -> Route {
+        let isRestricted = settings.http.restrictedPaths.contains(path)
+        return (isRestricted ? endpoint.restricted(to: .scope(.ops)) : endpoint).handled(by: handler)
+    }
+}
+
+/// The version that the OpenAPI document and `lockstep --help` show.
+public enum LockstepVersion {
+    public static let current = "0.1.0"
+}

@@ -1,0 +1,103 @@
+import Basics
+import Foundation
+import HTTPServer
+import Lockstep
+import Payrails
+import Postgres
+import Store
+
+/// Joins the parts of one process: the only place that knows them all.
+struct Assembly: Sendable {
+    let settings: Settings
+    let payrails: Settings.Payrails
+    let parts: LockstepService.Parts
+    let orchestrator: Orchestrator
+    let pool: PostgresPool
+    let clock: WallClock
+    let identifiers: IdentifierSource
+    let bell: Bell
+    let log: Log
+    let metrics = Metrics()
+    let authenticator: StoreAuthenticator
+    let notificationMetrics: NotificationMetrics
+    let inbox: Inbox
+
+    init(
+        settings: Settings, payrails: Settings.Payrails, parts: LockstepService.Parts, orchestrator: Orchestrator,
+        pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bell: Bell, log: Log
+    ) {
+        self.settings = settings
+        self.payrails = payrails
+        self.parts = parts
+        self.orchestrator = orchestrator
+        self.pool = pool
+        self.clock = clock
+        self.identifiers = identifiers
+        self.bell = bell
+        self.log = log
+        authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
+        notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        inbox = Inbox(store: orchestrator.store, log: log, bell: bell)
+    }
+
+    var workers: Workers {
+        var pace = Workers.Pace()
+        pace.notifications = settings.work.poll
+        pace.operations = settings.work.poll
+        pace.concurrency = settings.work.concurrency
+        return Workers(
+            orchestrator: orchestrator, authenticator: authenticator, bell: bell, notifications: notificationMetrics,
+            log: log, pace: pace, isIdle: !parts.hasWorkers)
+    }
+
+    func server() -> HTTPServer {
+        let router = Router(routes: routes, surroundings)
+        var configuration = settings.server
+        configuration.refusalResponse = { Self.response(to: $0, identifiers) }
+        let clock = clock
+        let server = HTTPServer(configuration) { request in
+            let answer = await router.respond(
+                to: IncomingRequest(
+                    method: request.method, path: request.path, query: request.query ?? "", headers: request.headers,
+                    body: request.body, receivedAt: clock.now()))
+            return HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)
+        }
+        observe(server)
+        return server
+    }
+
+    private var surroundings: Router.Surroundings {
+        Router.Surroundings(
+            authenticator: authenticator,
+            idempotency: StoreIdempotencyKeeper(store: orchestrator.store, lease: settings.work.lease), log: log,
+            metrics: HTTPMetrics(metrics), clock: clock, identifiers: identifiers,
+            corsOrigins: settings.http.corsOrigins, explain: Self.explain)
+    }
+
+    /// The database's trouble is nobody's fault out there: come again.
+    @Sendable private static func explain(_ error: any Error) -> Problem? {
+        guard let error = error as? PostgresError else { return nil }
+        // Class 22 is about the data of a statement; whatever else goes wrong will pass.
+        if error.sqlState?.hasPrefix("22") == true { return Problem(.internalError) }
+        return Problem(.unavailable, "the database can't be used at the moment")
+    }
+
+    private static func response(
+        to refusal: HTTPServerRefusal, _ identifiers: IdentifierSource
+    ) -> HTTPServerResponse {
+        let kind: ProblemKind =
+            switch refusal.kind {
+            case .badFraming, .malformedRequest: .malformedRequest
+            case .timeout: .requestTimeout
+            case .bodyTooLarge: .tooLarge
+            case .uriTooLong: .uriTooLong
+            case .unsupportedEncoding: .unsupportedMediaType
+            case .headersTooLarge: .headersTooLarge
+            case .overloaded, .draining: .unavailable
+            }
+        let id = RequestID(identifiers.next())
+        var answer = Problem(kind).answer(requestID: id)
+        answer.headers["X-Request-Id"] = id.text
+        return HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)
+    }
+}

@@ -1,0 +1,122 @@
+import Basics
+import Foundation
+import HTTPClient
+import HTTPServer
+import Lockstep
+import Payrails
+import Postgres
+import Store
+
+/// A running service: the HTTP side, the background work, or both. Tests start it by the same function as the program.
+public final class LockstepService: Sendable {
+    /// What of it runs in this process.
+    public enum Parts: Sendable {
+        case all, api, workers
+        var hasAPI: Bool { self != .workers }
+        var hasWorkers: Bool { self != .api }
+    }
+
+    private let server: HTTPServer
+    private let pool: PostgresPool
+    private let client: HTTPClient
+    private let work: Task<Void, Never>
+    private let bell: Bell
+    private let drain: Duration
+    private let log: Log
+
+    private init(
+        server: HTTPServer, pool: PostgresPool, client: HTTPClient, work: Task<Void, Never>, bell: Bell,
+        drain: Duration, log: Log
+    ) {
+        self.server = server
+        self.pool = pool
+        self.client = client
+        self.work = work
+        self.bell = bell
+        self.drain = drain
+        self.log = log
+    }
+
+    /// The port that it listens on.
+    public var port: UInt16 { server.port }
+
+    /// Starts. Returns once requests are served.
+    ///
+    /// - Throws: ``StartRefusal`` for a database that is behind or ahead, for certificates that can't be used and for
+    ///   an address that can't be listened on; a `PostgresError` when the database can't be reached.
+    public static func start(
+        settings: Settings, parts: Parts = .all, clock: WallClock = .system, writer: LogWriter = .standardError()
+    ) async throws -> LockstepService {
+        let log = Log(minimum: settings.log.level, clock: clock, writer: writer)
+        guard let payrails = settings.payrails else { throw StartRefusal(message: "PAYRAILS_BASE_URL must be set") }
+        let client: HTTPClient
+        do {
+            client = try payrails.client()
+        } catch {
+            throw StartRefusal(message: "the certificate for Payrails can't be used: \(error.detail)")
+        }
+        let pool = PostgresPool(settings.postgres)
+        do {
+            try await refuseWrongVersion(pool)
+            let identifiers = IdentifierSource.system(clock: clock)
+            let store = PaymentStore(
+                pool: pool, clock: clock, identifiers: identifiers, policy: try settings.storePolicy())
+            let orchestrator = Orchestrator(
+                store: store,
+                provider: PayrailsClient(payrails.configuration, transport: client), owner: identifiers.next(),
+                log: log)
+            let bell = Bell()
+            let assembly = Assembly(
+                settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
+                clock: clock, identifiers: identifiers, bell: bell, log: log)
+            let server = assembly.server()
+            do {
+                try server.start()
+            } catch {
+                throw StartRefusal(message: "can't listen on \(settings.http.listen): \(error.context)")
+            }
+            let workers = assembly.workers
+            let work = Task { await workers.run() }
+            log.notice("serving", .count("port", server.port), .flag("workers", parts.hasWorkers))
+            return LockstepService(
+                server: server, pool: pool, client: client, work: work, bell: bell, drain: settings.http.drain,
+                log: log)
+        } catch {
+            await pool.shutdown()
+            await client.shutdown()
+            throw error
+        }
+    }
+
+    /// Takes nothing new, finishes what is in flight within the limit, then lets everything go (invariant M13). What a
+    /// worker could not finish is a row with a lease, and another process goes on with it.
+    public func stop() async {
+        log.notice("stopping: finishing what is in flight")
+        bell.close()
+        await server.drain(within: drain)
+        await finishWork()
+        await client.shutdown()
+        await pool.shutdown()
+        log.notice("stopped")
+    }
+
+    private func finishWork() async {
+        let work = work
+        _ = try? await withBudget(drain) { await work.value }
+        work.cancel()
+    }
+
+    private static func refuseWrongVersion(_ pool: PostgresPool) async throws {
+        switch try await Migrator(pool: pool).status() {
+        case .current: return
+        case .behind(let database, let program):
+            throw StartRefusal(
+                message: "the database is at version \(database) and this program needs \(program): "
+                    + "run `lockstep migrate`")
+        case .ahead(let database, let program):
+            throw StartRefusal(
+                message: "the database is at version \(database) and this program only knows \(program): "
+                    + "run the newer lockstep; `lockstep migrate --check` tells")
+        }
+    }
+}

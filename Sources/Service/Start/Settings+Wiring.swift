@@ -1,0 +1,98 @@
+import HTTPClient
+import HTTPServer
+import Lockstep
+import Payrails
+import Postgres
+import Store
+
+/// What each part is configured with, by the settings.
+extension Settings {
+    public var postgres: PostgresConfiguration {
+        var configuration = PostgresConfiguration(connectionString: database.url.reveal)
+        configuration.maximumConnections = database.poolSize
+        configuration.acquireTimeout = database.acquireTimeout
+        configuration.statementTimeout = database.statementTimeout
+        configuration.usesPreparedStatements = database.usesPreparedStatements
+        return configuration
+    }
+
+    /// - Throws: a ``StartRefusal`` for patience without steps, which the settings' own form excludes.
+    public func storePolicy() throws(StartRefusal) -> PaymentStore.Policy {
+        guard let pending = Patience(work.healPending), let unknown = Patience(work.healUnknown) else {
+            throw StartRefusal(message: "LOCKSTEP_HEAL_PENDING and LOCKSTEP_HEAL_UNKNOWN need at least one step")
+        }
+        return PaymentStore.Policy(
+            settlement: Settlement.Rules(
+                mismatch: rules.mismatch == .hold ? .hold : .cancel, failureSettle: rules.failureSettle),
+            references: PaymentReference(separator: rules.referenceSeparator),
+            healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
+            initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
+    }
+
+    var server: HTTPServerConfiguration {
+        var configuration = HTTPServerConfiguration(host: http.listen.host, port: http.listen.port)
+        configuration.maximumConnections = http.maximumConnections
+        // Each thread looks over its own connections; two halve what thousands of idle ones cost the others.
+        configuration.threads = 2
+        configuration.maximumBodyBytes = { _, path in
+            path.hasPrefix("/webhooks/") ? Endpoint.maximumNotificationBytes : 262_144
+        }
+        return configuration
+    }
+}
+
+extension Settings.Payrails {
+    public func client() throws(HTTPClientError) -> HTTPClient {
+        var configuration = HTTPClientConfiguration()
+        configuration.clientCertificateFile = clientCertificateFile
+        configuration.clientKeyFile = clientKeyFile
+        configuration.authorityFile = authorityFile
+        configuration.connectTimeout = connectTimeout
+        configuration.allowsPlainHTTP = allowsPlainHTTP
+        return try HTTPClient(configuration)
+    }
+
+    public var configuration: PayrailsConfiguration {
+        var configuration = PayrailsConfiguration(
+            baseURL: baseURL.text, clientID: clientID, clientSecret: clientSecret, workspaceID: workspaceID)
+        configuration.workflowCode = workflowCode
+        configuration.workflowVersion = workflowVersion
+        configuration.lookupPath = lookupPath
+        configuration.captureMode =
+            switch captureMode {
+            case .workflow: nil
+            case .instant: .instant
+            case .manual: .manual
+            case .delayed: .delayed
+            }
+        configuration.sendsCaptureModeOnInit = sendsCaptureModeOnInit
+        configuration.sendsOrderProcessingType = sendsOrderProcessingType
+        configuration.sendsCIT = sendsCIT
+        configuration.skipsThreeDSForCharges = skipsThreeDSForCharges
+        configuration.tokenTimeout = tokenTimeout
+        configuration.changeTimeout = callTimeout
+        configuration.readTimeout = readTimeout
+        configuration.waitTimeout = waitTimeout
+        configuration.tokenRefreshMargin = tokenRefreshMargin
+        configuration.requestsPerSecond = requestsPerSecond
+        configuration.requestBurst = requestBurst
+        configuration.rateLimitPause = rateLimitPause
+        configuration.pageSize = pageSize
+        return configuration
+    }
+
+    /// The keys of each endpoint, named by endpoint and number, so that a metric can tell which still matches.
+    var signatureKeys: [String: [WebhookKey]] {
+        (webhookKeys?.keys ?? [:]).reduce(into: [:]) { all, entry in
+            all[entry.key] = entry.value.enumerated().compactMap { index, key in
+                WebhookKey(id: String(index + 1), key: key.text, encoding: key.isHexadecimal ? .hex : .utf8)
+            }
+        }
+    }
+}
+
+/// Why the service does not start: what is wrong, and the command that mends it. The program ends with 78.
+public struct StartRefusal: Error, Sendable {
+    public let message: String
+    public init(message: String) { self.message = message }
+}

@@ -1,0 +1,60 @@
+import Synchronization
+
+/// Wakes whoever waits in this process when something was written. Nothing depends on it being rung: everyone who
+/// waits for it also looks by himself now and then.
+public final class Bell: Sendable {
+    private struct State {
+        var count = 0
+        var isClosed = false
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var nextWaiter = 0
+    }
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// How often it was rung. Take it before you look, and hand it to ``wait(since:atMost:)`` if there was nothing.
+    public var count: Int { state.withLock(\.count) }
+    /// Whether the process is stopping, so that nobody should wait any more.
+    public var isClosed: Bool { state.withLock(\.isClosed) }
+
+    public func ring() { wake { $0.count += 1 } }
+
+    /// Wakes everyone for good.
+    public func close() { wake { $0.isClosed = true } }
+
+    private func wake(_ change: (inout State) -> Void) {
+        let waiting = state.withLock { state in
+            change(&state)
+            defer { state.waiting = [:] }
+            return state.waiting.values.map { $0 }
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Waits until it is rung, closed, the time is over, or the task is cancelled.
+    public func wait(since count: Int, atMost limit: Duration) async {
+        let id = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    guard state.count == count, !state.isClosed, !Task.isCancelled else { return true }
+                    state.waiting[id] = continuation
+                    return false
+                }
+                guard !isOver else { return continuation.resume() }
+                Task {
+                    try? await Task.sleep(for: limit)
+                    release(id)
+                }
+            }
+        } onCancel: {
+            release(id)
+        }
+    }
+
+    private func release(_ id: Int) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
+}

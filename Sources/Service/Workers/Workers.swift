@@ -1,0 +1,156 @@
+import Basics
+import Foundation
+import Lockstep
+import Payrails
+import Store
+
+/// The background work of a process: applying notifications, finishing operations, asking about what should have been
+/// told, and settling what time alone changes. Any number of processes may do it on one database.
+public struct Workers: Sendable {
+    let orchestrator: Orchestrator
+    let authenticator: StoreAuthenticator
+    let bell: Bell
+    let notifications: NotificationMetrics
+    let log: Log
+    let pace: Pace
+    /// Only notes when keys were used; another process does the work (`--no-workers`).
+    let isIdle: Bool
+
+    /// How often each kind of work is looked for when nothing rings.
+    public struct Pace: Sendable {
+        public var notifications: Duration = .milliseconds(500)
+        public var operations: Duration = .milliseconds(500)
+        public var readings: Duration = .seconds(1)
+        public var settling: Duration = .seconds(1)
+        public var tidying: Duration = .seconds(60)
+        /// When it was noted that a key was used.
+        public var noting: Duration = .seconds(10)
+        /// How many calls to the provider each kind of work makes at once.
+        public var concurrency = 8
+        /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
+        public var idempotencyAge: Duration = .seconds(48 * 3600)
+
+        public init() {}
+    }
+
+    public init(
+        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bell: Bell, notifications: NotificationMetrics,
+        log: Log, pace: Pace = Pace(), isIdle: Bool = false
+    ) {
+        self.orchestrator = orchestrator
+        self.authenticator = authenticator
+        self.bell = bell
+        self.notifications = notifications
+        self.log = log
+        self.pace = pace
+        self.isIdle = isIdle
+    }
+
+    /// Runs until the bell is closed; what is in flight then is finished first (invariant M13).
+    public func run() async {
+        await withTaskGroup { group in
+            group.addTask {
+                await loop(every: pace.noting) {
+                    try await authenticator.flush()
+                    return 0
+                }
+            }
+            guard !isIdle else { return }
+            group.addTask { await loop(every: pace.notifications) { try await applyNotifications() } }
+            group.addTask { await loop(every: pace.operations) { try await advanceOperations() } }
+            group.addTask { await loop(every: pace.readings) { try await readExecutions() } }
+            group.addTask { await loop(every: pace.settling) { try await orchestrator.store.settleDue(limit: 200) } }
+            group.addTask {
+                await loop(every: pace.tidying) {
+                    try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
+                }
+            }
+        }
+    }
+
+    /// Does one kind of work again and again: at once while there is some, else when rung or after the pace.
+    private func loop(every pace: Duration, _ work: @Sendable () async throws -> Int) async {
+        var failures = 0
+        while !bell.isClosed {
+            let rung = bell.count
+            var found = 0
+            do {
+                found = try await work()
+                failures = 0
+            } catch {
+                failures += 1
+                log.error("background work failed; it will be tried again", .error(error), .count("failures", failures))
+            }
+            guard found == 0 else { continue }
+            // A database that is down is not asked more and more often by the bell.
+            await bell.wait(since: failures > 0 ? bell.count : rung, atMost: pace * min(1 + failures, 10))
+        }
+    }
+
+    func applyNotifications() async throws -> Int {
+        let count = try await orchestrator.store.applyNotifications(limit: 100) { body, receivedAt in
+            PayrailsNotification.parse(body, receivedAt: receivedAt).meaning
+        }
+        notifications.applied.add(count.applied, "applied")
+        notifications.applied.add(count.parked, "parked")
+        notifications.applied.add(count.ignored, "ignored")
+        notifications.applied.add(count.dead, "dead")
+        if count.dead > 0 {
+            log.error("notifications could not be applied and are set aside", .count("dead", count.dead))
+        }
+        if count.applied > 0 { bell.ring() }
+        return count.total
+    }
+
+    func advanceOperations() async throws -> Int {
+        let claimed = try await orchestrator.store.claimOperations(
+            limit: pace.concurrency, owner: orchestrator.owner)
+        await withTaskGroup { group in
+            for operation in claimed {
+                group.addTask {
+                    do {
+                        try await orchestrator.advance(operation)
+                    } catch {
+                        log.error(
+                            "an operation could not be advanced", .operation(operation.operation.id), .error(error))
+                    }
+                }
+            }
+        }
+        if !claimed.isEmpty { bell.ring() }
+        return claimed.count
+    }
+
+    func readExecutions() async throws -> Int {
+        let due = try await orchestrator.store.claimReadings(limit: pace.concurrency)
+        await withTaskGroup { group in
+            for execution in due {
+                group.addTask {
+                    do {
+                        try await orchestrator.refresh(execution)
+                    } catch {
+                        log.error("an execution could not be healed", .execution(execution.id), .error(error))
+                    }
+                }
+            }
+        }
+        if !due.isEmpty { bell.ring() }
+        return due.count
+    }
+}
+
+extension ParsedNotification {
+    /// What the books make of it. One that names no execution can't be matched by anything that is certain.
+    var meaning: NotificationMeaning {
+        switch self {
+        case .facts(let notification):
+            if let execution = notification.executionID {
+                .facts(notification.facts, about: execution, event: notification.event)
+            } else {
+                .ignored(event: notification.event)
+            }
+        case .ignored(let notification): .ignored(event: notification.event)
+        case .unreadable(let reason): .unreadable(reason: reason)
+        }
+    }
+}

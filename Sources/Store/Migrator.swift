@@ -1,0 +1,84 @@
+import Crypto
+import Foundation
+import Postgres
+
+/// Brings the database to the version that this program needs. Migrations only ever go forwards.
+public struct Migrator: Sendable {
+    /// One step, with the query that proves that it worked.
+    public struct Migration: Sendable {
+        public let version: Int
+        public let name: String
+        let script: String
+        let check: String
+    }
+
+    public static let migrations: [Migration] = [
+        Migration(
+            version: 1, name: "core", script: text(PackageResources._001_core_sql),
+            check: text(PackageResources._001_core_check_sql))
+    ]
+
+    public enum Status: Sendable, Equatable {
+        case current
+        /// `lockstep migrate` has something to do.
+        case behind(database: Int, program: Int)
+        /// A newer program has been here; this one must not serve.
+        case ahead(database: Int, program: Int)
+    }
+
+    public struct Failure: Error, Sendable {
+        public let version: Int
+        public let detail: String
+    }
+
+    private let pool: PostgresPool
+    public init(pool: PostgresPool) { self.pool = pool }
+
+    public static var latest: Int { migrations.last?.version ?? 0 }
+
+    public func status() async throws -> Status {
+        let version = try await pool.withConnection { try await Self.version($0) }
+        if version == Self.latest { return .current }
+        return version < Self.latest
+            ? .behind(database: version, program: Self.latest) : .ahead(database: version, program: Self.latest)
+    }
+
+    /// Runs what is missing, each step in its own transaction. Safe to run at once from many machines: a lock makes
+    /// the others wait, and then find nothing to do.
+    ///
+    /// - Returns: the versions that were applied.
+    public func migrate() async throws -> [Int] {
+        var applied: [Int] = []
+        for migration in Self.migrations {
+            let ran = try await pool.withTransaction { connection in
+                // Any number will do, as long as every program uses the same: "lockstep" in ASCII, cut to 31 bits.
+                _ = try await connection.query("SELECT pg_advisory_xact_lock(1819239275)")
+                guard try await Self.version(connection) < migration.version else { return false }
+                try await connection.executeScript(migration.script)
+                let isRight = try await connection.query("\(unescaped: migration.check)").first
+                guard try isRight?.decode("holds", as: Bool.self) == true else {
+                    throw Failure(version: migration.version, detail: "its check did not hold; nothing was changed")
+                }
+                _ = try await connection.query(
+                    """
+                    INSERT INTO schema_migrations (version, name, applied_at)
+                    VALUES (\(migration.version), \(migration.name), now())
+                    """)
+                return true
+            }
+            if ran { applied.append(migration.version) }
+        }
+        return applied
+    }
+
+    private static func version(_ connection: PostgresConnection) async throws -> Int {
+        let exists = try await connection.query("SELECT to_regclass('schema_migrations') IS NOT NULL AS there").first
+        guard try exists?.decode("there", as: Bool.self) == true else {
+            return 0
+        }
+        let row = try await connection.query("SELECT coalesce(max(version), 0) AS version FROM schema_migrations").first
+        return try row?.decode("version", as: Int.self) ?? 0
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}

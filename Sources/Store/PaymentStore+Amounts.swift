@@ -1,0 +1,143 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// A change of the amount that is to be made at the provider.
+public struct PlannedMove: Sendable {
+    public let operation: PaymentOperation
+    public let checkout: CheckoutID
+    public let execution: ExecutionReference
+    public let amount: Money
+
+    public init(operation: PaymentOperation, checkout: CheckoutID, execution: ExecutionReference, amount: Money) {
+        self.operation = operation
+        self.checkout = checkout
+        self.execution = execution
+        self.amount = amount
+    }
+}
+
+extension PaymentStore {
+    public enum MoveStart: Sendable {
+        case planned(PlannedMove)
+        /// Nothing to move at the provider: the amount is the same, or no execution could be paid with it.
+        case settled(Checkout)
+        case refused(MoveRefusal)
+    }
+
+    public enum MoveRefusal: Sendable {
+        case notFound, alreadyPaid, cancelled, expired, superseded, outsidePolicy, paymentInProgress, moving
+        case unconfirmed
+        case stale(currentVersion: Int64)
+    }
+
+    /// Who wants the amount moved.
+    public enum Mover: Sendable { case merchant, client }
+
+    /// Writes down that the amount is to be moved; one mover at a time for a checkout.
+    ///
+    /// - Parameters:
+    ///   - version: what the caller believes is the version (`If-Match`); nil for the SDK's alias, which is serialised.
+    ///   - execution: the execution that the caller names (the alias); nil for the current one.
+    public func beginMove(
+        of id: CheckoutID, to amount: Money, basketVersion: String?, version: Int64?, execution: ExecutionID?,
+        by mover: Mover, owner: UUID
+    ) async throws -> MoveStart {
+        try await transact { transaction in
+            guard var checkout = try await transaction.lockCheckout(id) else { return .refused(.notFound) }
+            if checkout.wasPaid { return .refused(.alreadyPaid) }
+            if checkout.status == .cancelled { return .refused(.cancelled) }
+            if checkout.status == .expired || transaction.now >= checkout.expiresAt { return .refused(.expired) }
+            if let execution, execution != checkout.currentExecution { return .refused(.superseded) }
+            if let version, version != checkout.amountVersion {
+                return .refused(.stale(currentVersion: checkout.amountVersion))
+            }
+            if mover == .client, !checkout.amountPolicy.allows(amount, from: checkout.amount) {
+                return .refused(.outsidePolicy)
+            }
+            let operations = try await transaction.readOpenOperations(of: id)
+            if checkout.amountState == .unknown { return .refused(.unconfirmed) }
+            if operations.contains(where: { $0.kind == .moveAmount || $0.kind == .createSession }) {
+                return .refused(.moving)
+            }
+            let current = try await transaction.readExecutions(of: id).map(\.execution)
+                .first { $0.id == checkout.currentExecution }
+            if amount == checkout.amount, current?.amount == amount {
+                if let basketVersion { checkout.basketVersion = basketVersion }
+                return .settled(try await transaction.settle(checkout).checkout)
+            }
+            if checkout.lease.map({ transaction.now < $0.until }) ?? false || current?.state.isInFlight ?? false {
+                return .refused(.paymentInProgress)
+            }
+            guard let current, current.state == .created else {
+                // No execution could be paid with it any more: the next session is made at the new amount.
+                checkout.change(to: amount, basketVersion: basketVersion)
+                return .settled(
+                    try await transaction.settle(checkout, announcing: [.checkoutAmountChanged]).checkout)
+            }
+            let operation = PaymentOperation(
+                id: OperationID(identifiers.next()), kind: .moveAmount, checkout: id, execution: current.reference,
+                key: IdempotencyKey(identifiers.next()), state: .sent, amount: amount, attempts: 1,
+                createdAt: transaction.now, sentAt: transaction.now)
+            try await transaction.insertOperation(
+                operation, workflowCode: checkout.workflowCode, owner: owner, basketVersion: basketVersion)
+            checkout.amountState = .moving
+            try await transaction.settle(checkout)
+            return .planned(
+                PlannedMove(operation: operation, checkout: id, execution: current.reference, amount: amount))
+        }
+    }
+
+    public enum MoveResult: Sendable {
+        /// The provider shows the new amount.
+        case applied
+        /// It certainly stays as it was.
+        case refused(reason: String)
+        case unknown(reason: String)
+    }
+
+    /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand.
+    public func finishMove(_ move: PlannedMove, _ result: MoveResult) async throws -> Checkout {
+        try await transact { transaction in
+            guard var checkout = try await transaction.lockCheckout(move.checkout),
+                var operation = try await transaction.lockOperation(move.operation.id)
+            else { throw CorruptRow(table: "operations", detail: "a planned move is gone") }
+            guard !operation.state.isFinal else { return checkout }
+            switch result {
+            case .applied:
+                operation.state = .succeeded
+                checkout.change(to: move.amount, basketVersion: try await transaction.basketVersion(of: operation.id))
+                checkout.amountState = .inStep
+                try await transaction.writeExecutionAmount(move.amount, of: move.execution.id)
+            case .refused(let reason):
+                operation.state = .failed
+                operation.reason = reason
+                checkout.amountState = .inStep
+            case .unknown(let reason):
+                operation.state = .unknown
+                operation.reason = reason
+                checkout.amountState = .unknown
+            }
+            try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
+            var announcing: [EventType] = []
+            if case .applied = result { announcing = [.checkoutAmountChanged] }
+            return try await transaction.settle(checkout, announcing: announcing).checkout
+        }
+    }
+}
+
+extension Checkout {
+    fileprivate mutating func change(to amount: Money, basketVersion: String?) {
+        self.amount = amount
+        amountVersion += 1
+        if let basketVersion { self.basketVersion = basketVersion }
+    }
+}
+
+extension Transaction {
+    fileprivate func basketVersion(of operation: OperationID) async throws -> String? {
+        try await query("SELECT basket_version FROM operations WHERE id = \(operation.uuid)")
+            .first?.decode("basket_version", as: String?.self) ?? nil
+    }
+}

@@ -1,0 +1,67 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// A place in the feed: behind the event of this transaction and number.
+public struct FeedCursor: Hashable, Sendable, CustomStringConvertible {
+    public let transaction: UInt64
+    public let number: Int64
+
+    public static let start = FeedCursor(transaction: 0, number: 0)
+
+    init(transaction: UInt64, number: Int64) {
+        self.transaction = transaction
+        self.number = number
+    }
+
+    /// Nil for a text that no feed has ever given out.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2D }),
+            let transaction = UInt64(parts[0]), let number = Int64(parts[1])
+        else { return nil }
+        self.init(transaction: transaction, number: number)
+    }
+
+    public var description: String { "\(transaction)-\(number)" }
+}
+
+public struct FeedEvent: Sendable {
+    public let id: EventID
+    public let cursor: FeedCursor
+    public let type: String
+    public let time: Timestamp
+    public let data: JSON
+
+    public var json: JSON {
+        [
+            "id": .string(id.description), "cursor": .string(cursor.description), "type": .string(type),
+            "time": .string(time.rfc3339), "data": data,
+        ]
+    }
+}
+
+extension PaymentStore {
+    /// The events behind a cursor that these scopes may see, in the order of the feed.
+    ///
+    /// Only what is older than every running transaction is shown, so that nothing can still appear before what was
+    /// already read (invariant M11).
+    public func readEvents(after cursor: FeedCursor, scopes: Set<Scope>, limit: Int) async throws -> [FeedEvent] {
+        try await pool.query(
+            """
+            SELECT id, transaction_id::text AS transaction_text, number, type, time, data FROM events
+            WHERE (transaction_id, number) > (\(String(cursor.transaction))::text::xid8, \(cursor.number))
+                AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+                AND scope = ANY(\(scopes.map(\.rawValue).sorted()))
+            ORDER BY events.transaction_id, events.number LIMIT \(limit)
+            """
+        ).map { row in
+            let (id, transaction, number, type, time, data) = try row.decode(
+                (UUID, String, Int64, String, PostgresTimestamp, String).self)
+            return FeedEvent(
+                id: EventID(id), cursor: FeedCursor(transaction: UInt64(transaction) ?? 0, number: number), type: type,
+                time: time.timestamp, data: try JSON(parsing: Data(data.utf8)))
+        }
+    }
+}

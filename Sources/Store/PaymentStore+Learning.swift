@@ -1,0 +1,80 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+extension PaymentStore {
+    /// Adds what a reading or an answer says about an execution, and makes true what follows from it.
+    /// Facts about an execution that isn't known yet are kept for it.
+    public func learn(_ facts: [Fact], about execution: ExecutionID) async throws {
+        try await transact { transaction in _ = try await transaction.learn(facts, about: execution) }
+    }
+
+    /// Adds what a reading shows, and plans the next one.
+    public func learnReading(_ snapshot: ExecutionSnapshot) async throws {
+        try await transact { transaction in
+            let id = snapshot.reference.id
+            _ = try await transaction.learn(snapshot.facts, about: id)
+            try await transaction.planCheck(of: id)
+        }
+    }
+
+    /// A reading failed: the next one is due by growing patience.
+    public func postponeReading(of execution: ExecutionID) async throws {
+        try await transact { transaction in try await transaction.planCheck(of: execution) }
+    }
+
+    /// Executions that should be asked about now, the ones due longest first. Each is postponed by the claim itself,
+    /// so that a worker that dies loses nothing.
+    public func claimReadings(limit: Int) async throws -> [ExecutionReference] {
+        try await transact { transaction in
+            try await transaction.query(
+                """
+                UPDATE executions SET check_at = \((transaction.now + policy.lease).stored)
+                WHERE id IN (SELECT id FROM executions WHERE check_at <= \(transaction.now.stored)
+                    ORDER BY check_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
+                RETURNING id, workflow_code
+                """
+            ).map { row in
+                let (id, code) = try row.decode((UUID, String).self)
+                return ExecutionReference(id: ExecutionID(id), workflowCode: code)
+            }
+        }
+    }
+
+    /// Checkouts for which time alone changes something: expiry, a failure that settles. How many were settled.
+    public func settleDue(limit: Int) async throws -> Int {
+        let due = try await pool.query(
+            "SELECT id FROM checkouts WHERE due_at <= \(clock.now().stored) ORDER BY due_at LIMIT \(limit)"
+        ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
+        for id in due {
+            try await transact { transaction in
+                guard let checkout = try await transaction.lockCheckout(id) else { return }
+                try await transaction.settle(checkout)
+            }
+        }
+        return due.count
+    }
+}
+
+extension Transaction {
+    /// Whether the execution is known here.
+    func learn(_ facts: [Fact], about execution: ExecutionID) async throws -> Bool {
+        try await lockFacts(of: execution)
+        let new = try await insertFacts(facts, of: execution)
+        guard let id = try await checkout(of: execution) else { return false }
+        if new > 0, let checkout = try await lockCheckout(id) { try await settle(checkout) }
+        return true
+    }
+
+    fileprivate func planCheck(of execution: ExecutionID) async throws {
+        guard let id = try await checkout(of: execution), let checkout = try await lockCheckout(id),
+            let stored = try await readExecutions(of: id).first(where: { $0.execution.id == execution })
+        else { return }
+        let next = policy.healing.next(
+            for: stored.execution.state, checks: stored.checks + 1, changedAt: stored.changedAt,
+            hasLease: checkout.lease?.execution == execution, now: now, jitter: .random(in: 0...255))
+        _ = try await query(
+            "UPDATE executions SET check_at = \(next?.stored), checks = checks + 1 WHERE id = \(execution.uuid)")
+    }
+}

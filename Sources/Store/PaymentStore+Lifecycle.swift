@@ -1,0 +1,200 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// An execution as the API shows it.
+public struct ExecutionView: Sendable {
+    public let execution: CheckoutExecution
+    public let checkout: CheckoutID
+    public let facts: [LearnedFact]
+    public var json: JSON { execution.json(checkout: checkout, facts: facts) }
+}
+
+/// An operation that a worker or a request holds, to be sent or looked into.
+public struct ClaimedOperation: Sendable {
+    public let operation: PaymentOperation
+    public let owner: UUID
+    /// It may have been sent before: look first.
+    public var wasSent: Bool { operation.attempts > 1 }
+}
+
+extension PaymentStore {
+    public func readExecution(_ id: ExecutionID) async throws -> ExecutionView? {
+        try await transact { transaction in
+            guard let checkout = try await transaction.checkout(of: id),
+                let stored = try await transaction.readExecutions(of: checkout).first(where: { $0.execution.id == id })
+            else { return nil }
+            return ExecutionView(execution: stored.execution, checkout: checkout, facts: stored.facts)
+        }
+    }
+
+    public func readOperation(_ id: OperationID) async throws -> PaymentOperation? {
+        try await transact { try await $0.readOperation(id) }
+    }
+
+    /// Which request of the shop's asks for something: its credential and its idempotency key.
+    public struct RequestIdentity: Hashable, Sendable {
+        public let credential: UUID
+        public let key: String
+
+        public init(credential: UUID, key: String) {
+            self.credential = credential
+            self.key = key
+        }
+    }
+
+    public enum LifecycleStart: Sendable {
+        case begun(ClaimedOperation)
+        /// The same request was here before: this is what it began.
+        case known(PaymentOperation)
+        case notFound
+        case refused(Lifecycle.Refusal)
+    }
+
+    /// Writes down a capture, cancel or refund that the shop asked for, counting what is still in flight.
+    ///
+    /// - Parameter request: the request that asks. Sent again after an answer that was lost, it finds its operation and
+    ///   never begins another.
+    public func beginLifecycle(
+        _ kind: PaymentOperation.Kind, of id: ExecutionID, amount: Money?, isFinal: Bool?, reason: String?,
+        request: RequestIdentity?, owner: UUID
+    ) async throws -> LifecycleStart {
+        try await transact { transaction in
+            guard let checkoutID = try await transaction.checkout(of: id),
+                try await transaction.lockCheckout(checkoutID) != nil,
+                let stored = try await transaction.readExecutions(of: checkoutID)
+                    .first(where: { $0.execution.id == id })
+            else { return .notFound }
+            if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
+            let execution = stored.execution
+            let open = try await transaction.readOpenOperations(of: checkoutID).filter { $0.execution?.id == id }
+            var taken: Money?
+            do throws(Lifecycle.Refusal) {
+                switch kind {
+                case .capture: taken = try Lifecycle.capture(amount, of: execution.picture, open: open)
+                case .refund: taken = try Lifecycle.refund(amount, of: execution.picture, open: open)
+                case .cancel, .createSession, .moveAmount:
+                    try Lifecycle.cancel(of: execution.picture, open: open)
+                }
+            } catch {
+                return .refused(error)
+            }
+            if kind == .cancel {
+                _ = try await transaction.query(
+                    """
+                    UPDATE executions SET cancel_reason = coalesce(cancel_reason, 'requested')
+                    WHERE id = \(id.uuid)
+                    """)
+            }
+            let operation = PaymentOperation(
+                id: OperationID(identifiers.next()), kind: kind, checkout: checkoutID, execution: execution.reference,
+                key: IdempotencyKey(identifiers.next()), state: .sent, amount: taken, isFinalCapture: isFinal,
+                intentReason: reason, attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
+            try await transaction.insertOperation(
+                operation, workflowCode: execution.reference.workflowCode, owner: owner, request: request)
+            return .begun(ClaimedOperation(operation: operation, owner: owner))
+        }
+    }
+
+    /// Takes operations that nobody works on: prepared ones, ones whose sender died, unknown ones whose time came.
+    public func claimOperations(limit: Int, owner: UUID) async throws -> [ClaimedOperation] {
+        try await transact { transaction in
+            let lease = (transaction.now + policy.lease).stored
+            return try await transaction.query(
+                """
+                UPDATE operations SET state = CASE state WHEN 'prepared' THEN 'sent' ELSE state END,
+                    lease_owner = \(owner), lease_until = \(lease), due_at = \(lease), attempts = attempts + 1,
+                    sent_at = coalesce(sent_at, \(transaction.now.stored))
+                WHERE id IN (SELECT id FROM operations
+                    WHERE due_at <= \(transaction.now.stored)
+                        AND (lease_until IS NULL OR lease_until <= \(transaction.now.stored))
+                    ORDER BY due_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
+                RETURNING id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state, amount_minor,
+                    currency, final_capture, intent_reason, action_id, reason, attempts, created_at, sent_at
+                """
+            ).map { ClaimedOperation(operation: try Transaction.operation(from: $0), owner: owner) }
+        }
+    }
+
+    /// What the provider answered to a capture, cancel or refund.
+    public enum LifecycleAnswer: Sendable {
+        case acknowledged(Acknowledgement)
+        case refused(Refusal)
+        case unknown(Doubt)
+        /// Nothing was sent, or the provider wants to be asked later: the intent stays, under its key.
+        case later(seconds: Int)
+    }
+
+    /// Writes down what became of sending an operation, unless facts decided it in the meantime.
+    public func recordLifecycle(_ claimed: ClaimedOperation, _ answer: LifecycleAnswer) async throws
+        -> PaymentOperation
+    {
+        try await transact { transaction in
+            guard let execution = claimed.operation.execution, let checkoutID = claimed.operation.checkout else {
+                throw CorruptRow(table: "operations", detail: "a lifecycle operation without an execution")
+            }
+            try await transaction.lockFacts(of: execution.id)
+            guard let checkout = try await transaction.lockCheckout(checkoutID),
+                var operation = try await transaction.lockOperation(claimed.operation.id)
+            else { throw CorruptRow(table: "operations", detail: "a claimed operation is gone") }
+            guard !operation.state.isFinal else { return operation }
+            var dueAt: Timestamp? = transaction.nextLook(after: operation.attempts)
+            switch answer {
+            case .acknowledged(let acknowledgement):
+                operation.state = .acknowledged
+                operation.actionID = acknowledgement.actionID
+                operation.reason = nil
+                dueAt = transaction.now + policy.healing.pending.delay(before: 1, jitter: 0)
+                let fact = Fact(
+                    kind: .action, action: operation.kind.rawValue, actionID: acknowledgement.actionID,
+                    phase: .requested, amount: operation.amount,
+                    at: acknowledgement.executedAt ?? transaction.now, source: .answer)
+                _ = try await transaction.insertFacts([fact], of: execution.id)
+            case .refused(let refusal):
+                operation.state = .failed
+                operation.reason = refusal.code ?? refusal.kind.rawValue
+            case .unknown(let doubt):
+                operation.state = .unknown
+                operation.reason = doubt.kind.rawValue
+            case .later(let seconds):
+                operation.state = .prepared
+                dueAt = transaction.now + .seconds(seconds)
+            }
+            try await transaction.writeOperation(operation, dueAt: dueAt)
+            let hadCustomersMoney =
+                operation.kind != .cancel || operation.intentReason != CancelReason.checkoutCancelled.rawValue
+            if case .refused = answer, hadCustomersMoney {
+                try await transaction.insertEvent(
+                    .operationFailed, checkout: checkoutID, execution: execution.id,
+                    data: ["operation": operation.json])
+            }
+            try await transaction.settle(checkout)
+            return try await transaction.readOperation(operation.id) ?? operation
+        }
+    }
+
+    /// An acknowledged operation was looked into and nothing was decided: look again by growing patience.
+    public func postponeOperation(_ claimed: ClaimedOperation) async throws {
+        try await transact { transaction in
+            guard var operation = try await transaction.lockOperation(claimed.operation.id), !operation.state.isFinal
+            else { return }
+            if operation.state == .sent { operation.state = .unknown }
+            let patience = operation.state == .unknown ? policy.healing.unknown : policy.healing.pending
+            try await transaction.writeOperation(
+                operation,
+                dueAt: transaction.now
+                    + patience.delay(before: operation.attempts, jitter: .random(in: 0...255)))
+        }
+    }
+
+    /// What a claimed `createSession` or `moveAmount` needs to go on.
+    public func resumePlannedSession(_ claimed: ClaimedOperation) async throws -> PlannedSession? {
+        try await transact { transaction in
+            guard let id = claimed.operation.checkout, let checkout = try await transaction.readCheckout(id) else {
+                return nil
+            }
+            return try await transaction.plannedSession(claimed.operation, checkout: checkout)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Basics
+import Crypto
+import Foundation
+import Lockstep
+import Postgres
+
+/// A verified notification, as it came.
+public struct IncomingNotification: Sendable {
+    public let endpoint: String
+    public let body: Data
+    public let receivedAt: Timestamp
+
+    public init(endpoint: String, body: Data, receivedAt: Timestamp) {
+        self.endpoint = endpoint
+        self.body = body
+        self.receivedAt = receivedAt
+    }
+}
+
+/// What a stored notification turned out to say.
+public enum NotificationMeaning: Sendable {
+    case facts([Fact], about: ExecutionID, event: String)
+    /// Known to need nothing, or an event nobody knows: kept and counted.
+    case ignored(event: String?)
+    case unreadable(reason: String)
+}
+
+/// How many notifications an applying round dealt with.
+public struct AppliedCount: Sendable {
+    public var applied = 0
+    public var parked = 0
+    public var ignored = 0
+    public var dead = 0
+    public var total: Int { applied + parked + ignored + dead }
+}
+
+extension PaymentStore {
+    /// Makes a batch of notifications durable, in one statement. What was here before is left as it is (M3).
+    /// How many were new.
+    public func insertNotifications(_ batch: [IncomingNotification]) async throws -> Int {
+        try await pool.query(
+            """
+            INSERT INTO notifications (body_hash, endpoint, body, received_at)
+            SELECT * FROM unnest(\(batch.map { Crypto.sha256($0.body) }), \(batch.map(\.endpoint)),
+                \(batch.map(\.body)), \(batch.map(\.receivedAt.stored)))
+            ON CONFLICT (body_hash) DO NOTHING
+            """
+        ).affected
+    }
+
+    /// Applies stored notifications, oldest first; any number of processes may do so at once. One that can't be
+    /// applied stops nothing: it is set aside with its error.
+    ///
+    /// - Parameter read: what a body says.
+    public func applyNotifications(
+        limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
+        do {
+            return try await applyBatch(limit: limit, only: nil, read: read)
+        } catch let error where error.isAboutData {
+            return try await applyOneByOne(limit: limit, read: read)
+        }
+    }
+
+    /// One of a batch is poisoned: each by itself, so that only that one is set aside.
+    private func applyOneByOne(
+        limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
+        var count = AppliedCount()
+        let waiting = try await pool.query(
+            "SELECT id FROM notifications WHERE state = 'received' ORDER BY id LIMIT \(limit)")
+        for row in waiting {
+            let id = try row.decode("id", as: Int64.self)
+            do {
+                count.add(try await applyBatch(limit: 1, only: id, read: read))
+            } catch let error where error.isAboutData {
+                try await setAside(id, reason: "\(error)")
+                count.dead += 1
+            }
+        }
+        return count
+    }
+
+    /// Applies many in one transaction, in as many statements as for one.
+    private func applyBatch(
+        limit: Int, only: Int64?, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
+        try await transact { transaction in
+            let waiting = try await transaction.query(
+                """
+                SELECT id, body, received_at FROM notifications
+                WHERE state = 'received' AND (\(only)::bigint IS NULL OR id = \(only))
+                ORDER BY id LIMIT \(limit) FOR UPDATE SKIP LOCKED
+                """)
+            let notifications = try waiting.map { row in
+                let (id, body, receivedAt) = try row.decode((Int64, Data, PostgresTimestamp).self)
+                return (id: id, meaning: read(body, receivedAt.timestamp))
+            }
+            guard !notifications.isEmpty else { return AppliedCount() }
+            let known = try await transaction.learn(notifications.flatMap(\.meaning.facts))
+            return try await transaction.finish(notifications, known: known)
+        }
+    }
+
+    private func setAside(_ id: Int64, reason: String) async throws {
+        _ = try await pool.query(
+            """
+            UPDATE notifications SET state = 'dead', error = \(String(reason.prefix(500))), attempts = attempts + 1
+            WHERE id = \(id) AND state = 'received'
+            """)
+    }
+
+    /// How many notifications wait, are parked or dead; for the metrics.
+    public func notificationBacklog() async throws -> (received: Int64, parked: Int64, dead: Int64) {
+        let row = try await pool.query(
+            """
+            SELECT (SELECT count(*) FROM notifications WHERE state = 'received') AS received,
+                (SELECT count(*) FROM notifications WHERE state = 'parked') AS parked,
+                (SELECT count(*) FROM notifications WHERE state = 'dead') AS dead
+            """
+        ).first
+        return try row?.decode((Int64, Int64, Int64).self) ?? (0, 0, 0)
+    }
+}
+
+extension Transaction {
+    /// Learns facts about many executions and settles what follows. Which of the executions are known here.
+    fileprivate func learn(_ facts: [(execution: ExecutionID, fact: Fact)]) async throws -> Set<ExecutionID> {
+        let executions = Set(facts.map(\.execution))
+        guard !executions.isEmpty else { return [] }
+        try await lockFacts(of: executions)
+        let new = Set(try await insertFacts(facts))
+        let checkouts = try await checkouts(of: executions)
+        let changed = Set(new.compactMap { checkouts[$0] })
+        try await settle(try await lockCheckouts(Array(changed)))
+        return Set(checkouts.keys)
+    }
+
+    /// Writes down what became of each notification.
+    fileprivate func finish(
+        _ notifications: [(id: Int64, meaning: NotificationMeaning)], known: Set<ExecutionID>
+    ) async throws -> AppliedCount {
+        var count = AppliedCount()
+        var states: [String] = []
+        var events: [String?] = []
+        var executions: [UUID?] = []
+        var errors: [String?] = []
+        for (_, meaning) in notifications {
+            switch meaning {
+            case .facts(_, let execution, let event):
+                let isKnown = known.contains(execution)
+                count.applied += isKnown ? 1 : 0
+                count.parked += isKnown ? 0 : 1
+                states.append(isKnown ? "applied" : "parked")
+                events.append(event)
+                executions.append(execution.uuid)
+                errors.append(nil)
+            case .ignored(let event):
+                count.ignored += 1
+                states.append("ignored")
+                events.append(event)
+                executions.append(nil)
+                errors.append(nil)
+            case .unreadable(let reason):
+                count.ignored += 1
+                states.append("ignored")
+                events.append(nil)
+                executions.append(nil)
+                errors.append(reason)
+            }
+        }
+        _ = try await query(
+            """
+            UPDATE notifications SET state = new.state, event = new.event, execution_id = new.execution_id,
+                error = new.error, attempts = attempts + 1, applied_at = \(now.stored)
+            FROM unnest(\(notifications.map(\.id)), \(states), \(events), \(executions), \(errors))
+                AS new(id, state, event, execution_id, error)
+            WHERE notifications.id = new.id
+            """)
+        return count
+    }
+}
+
+extension NotificationMeaning {
+    fileprivate var facts: [(execution: ExecutionID, fact: Fact)] {
+        guard case .facts(let facts, let execution, _) = self else { return [] }
+        return facts.map { (execution, $0) }
+    }
+}
+
+extension AppliedCount {
+    fileprivate mutating func add(_ other: AppliedCount) {
+        applied += other.applied
+        parked += other.parked
+        ignored += other.ignored
+        dead += other.dead
+    }
+}
+
+extension Error {
+    /// The data itself was refused (class 22, or a CHECK), or a row can't be read: trying again changes nothing.
+    /// Anything else is the database's trouble, or a race (a unique index), and passes.
+    fileprivate var isAboutData: Bool {
+        guard let error = self as? PostgresError else { return self is CorruptRow }
+        return error.sqlState.map { $0.hasPrefix("22") || $0 == "23514" || $0 == "23502" } ?? false
+    }
+}

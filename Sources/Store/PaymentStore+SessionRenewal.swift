@@ -1,0 +1,122 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+extension PaymentStore {
+    public enum SessionAnswer: Sendable {
+        /// The app's payload is still good.
+        case ready(ReadySession)
+        /// Ask the provider what became of this one, then come back with `hasAsked`.
+        case askFirst(ExecutionReference)
+        /// Written down; create the session now.
+        case planned(PlannedSession)
+        case busy
+        case notFound
+        case refused(SessionRefusal)
+    }
+
+    public enum SessionRefusal: Sendable { case alreadyPaid, cancelled, expired, amountMoving, amountUnconfirmed }
+
+    /// What to hand to an app that asks for a session: the same init while it is fresh and untouched, a new execution
+    /// at the confirmed amount otherwise.
+    ///
+    /// - Parameters:
+    ///   - isExpired: the SDK reported the session as expired, so a new one is made in any case.
+    ///   - hasAsked: the provider was asked about the current execution just now.
+    public func renewSession(
+        of id: CheckoutID, isExpired: Bool, hasAsked: Bool, owner: UUID
+    ) async throws -> SessionAnswer {
+        try await transact { transaction in
+            guard var checkout = try await transaction.lockCheckout(id) else { return .notFound }
+            if let refusal = transaction.sessionRefusal(checkout) { return .refused(refusal) }
+            let executions = try await transaction.readExecutions(of: id)
+            let operations = try await transaction.readOpenOperations(of: id)
+            if operations.contains(where: { $0.kind == .createSession }) {
+                return try await transaction.resumeSession(of: checkout, owner: owner).map(SessionAnswer.planned)
+                    ?? .busy
+            }
+            switch checkout.amountState {
+            case .inStep: break
+            case .moving: return .refused(.amountMoving)
+            case .unknown: return .refused(.amountUnconfirmed)
+            }
+            if let current = executions.first(where: { $0.execution.id == checkout.currentExecution }) {
+                let isUsable =
+                    current.execution.state == .created && current.execution.amount == checkout.amount
+                    && transaction.now < current.execution.createdAt + policy.initFresh
+                if !isExpired, isUsable, let payload = try await transaction.readPayload(of: current.execution.id) {
+                    let settled = SettledCheckout(checkout: checkout, executions: executions.map(\.execution))
+                    return .ready(ReadySession(settled: settled, payload: payload, execution: current.execution.id))
+                }
+                guard hasAsked else { return .askFirst(current.execution.reference) }
+                // Facts show that no attempt runs on it, so it doesn't hold the basket any longer.
+                if current.execution.state != .processing, checkout.lease != nil {
+                    checkout.lease = nil
+                    try await transaction.settle(checkout)
+                }
+            }
+            return .planned(try await transaction.planSession(of: checkout, owner: owner))
+        }
+    }
+
+    /// Nobody knows whether the provider created the session. A worker, or the same request, goes on with it.
+    public func doubtSession(_ planned: PlannedSession, _ doubt: Doubt) async throws {
+        try await transact { transaction in
+            guard var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            else { return }
+            operation.state = .unknown
+            operation.reason = doubt.kind.rawValue
+            try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
+        }
+    }
+
+    /// The provider keeps a 5xx under the session's key and a look showed that nothing was created: a new key.
+    public func rekeySession(_ planned: PlannedSession, owner: UUID) async throws -> PlannedSession? {
+        try await transact { transaction in
+            guard let checkout = try await transaction.lockCheckout(planned.checkout.id),
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            else { return nil }
+            operation.key = IdempotencyKey(identifiers.next())
+            operation.state = .unknown
+            try await transaction.writeOperation(operation, dueAt: transaction.now)
+            return try await transaction.resumeSession(of: checkout, owner: owner)
+        }
+    }
+
+    /// The provider has the execution, but its payload is lost (a stored 5xx hides it): it becomes known as superseded,
+    /// so that a payment of it would be seen, and another session is planned in its place.
+    public func adoptExecution(
+        _ snapshot: ExecutionSnapshot, insteadOf planned: PlannedSession, owner: UUID
+    ) async throws -> PlannedSession? {
+        try await transact { transaction in
+            try await transaction.lockFacts(of: snapshot.reference.id)
+            guard let checkout = try await transaction.lockCheckout(planned.checkout.id),
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            else { return nil }
+            let ordinal = try await transaction.ordinal(of: operation.id)
+            try await transaction.insertExecution(
+                snapshot.reference, checkout: checkout.id, ordinal: ordinal,
+                merchantReference: planned.request.merchantReference,
+                amount: snapshot.amount ?? planned.request.amount, payload: nil)
+            _ = try await transaction.insertFacts(snapshot.facts, of: snapshot.reference.id)
+            operation.state = .succeeded
+            operation.execution = snapshot.reference
+            try await transaction.writeOperation(operation, dueAt: nil)
+            try await transaction.settle(checkout)
+            guard let settled = try await transaction.lockCheckout(checkout.id),
+                transaction.sessionRefusal(settled) == nil
+            else { return nil }
+            return try await transaction.planSession(of: settled, owner: owner)
+        }
+    }
+}
+
+extension Transaction {
+    fileprivate func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
+        if checkout.wasPaid { return .alreadyPaid }
+        if checkout.status == .cancelled { return .cancelled }
+        if checkout.status == .expired || now >= checkout.expiresAt { return .expired }
+        return nil
+    }
+}

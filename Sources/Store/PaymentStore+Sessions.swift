@@ -1,0 +1,237 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// What a shop asks for when it creates a checkout.
+public struct NewCheckout: Sendable {
+    public let merchantReference: String
+    public let holderReference: String
+    public let workflowCode: String
+    public let amount: Money
+    public let basketVersion: String?
+    public let amountPolicy: AmountPolicy
+    public let allowedPaymentMethods: [String]?
+    public let meta: JSON?
+    public let lifetime: Duration
+    /// Who asks, and under which idempotency key.
+    public let credential: UUID
+    public let idempotencyKey: String
+
+    public init(
+        merchantReference: String, holderReference: String, workflowCode: String, amount: Money,
+        basketVersion: String?, amountPolicy: AmountPolicy, allowedPaymentMethods: [String]?, meta: JSON?,
+        lifetime: Duration, credential: UUID, idempotencyKey: String
+    ) {
+        self.merchantReference = merchantReference
+        self.holderReference = holderReference
+        self.workflowCode = workflowCode
+        self.amount = amount
+        self.basketVersion = basketVersion
+        self.amountPolicy = amountPolicy
+        self.allowedPaymentMethods = allowedPaymentMethods
+        self.meta = meta
+        self.lifetime = lifetime
+        self.credential = credential
+        self.idempotencyKey = idempotencyKey
+    }
+}
+
+/// A session that is to be created at the provider: what was written down, and what to send.
+public struct PlannedSession: Sendable {
+    public let operation: PaymentOperation
+    public let checkout: Checkout
+    public let request: SessionRequest
+}
+
+/// A session that can be handed to the app.
+public struct ReadySession: Sendable {
+    public let settled: SettledCheckout
+    public let payload: InitPayload
+    public let execution: ExecutionID
+}
+
+extension PaymentStore {
+    public enum Opening: Sendable {
+        /// Written down; create the session now.
+        case planned(PlannedSession)
+        /// The same request was here before and got its session.
+        case ready(ReadySession)
+        /// The same request is being worked on by somebody else.
+        case busy
+        /// The order has a checkout, made by another request.
+        case exists(CheckoutID)
+    }
+
+    /// Takes the order's reference and writes down that its first session is to be created.
+    ///
+    /// - Parameter owner: who creates it; holds the operation's lease.
+    public func openCheckout(_ new: NewCheckout, owner: UUID) async throws -> Opening {
+        try await transact { transaction in
+            if let existing = try await transaction.readCheckout(merchantReference: new.merchantReference) {
+                return try await transaction.resumeOpening(of: existing, new, owner: owner)
+            }
+            let id = CheckoutID(identifiers.next())
+            let inserted = try await transaction.insertCheckout(new, id: id)
+            guard inserted, let checkout = try await transaction.lockCheckout(id) else {
+                guard let other = try await transaction.readCheckout(merchantReference: new.merchantReference) else {
+                    return .busy
+                }
+                return .exists(other.id)
+            }
+            return .planned(try await transaction.planSession(of: checkout, owner: owner))
+        }
+    }
+
+    /// The provider created the session: the execution becomes known, current, and whatever was told about it before
+    /// takes effect.
+    public func finishSession(_ planned: PlannedSession, _ session: Session) async throws -> ReadySession {
+        try await transact { transaction in
+            let execution = session.execution.reference
+            try await transaction.lockFacts(of: execution.id)
+            guard var checkout = try await transaction.lockCheckout(planned.checkout.id),
+                var operation = try await transaction.lockOperation(planned.operation.id)
+            else { throw CorruptRow(table: "operations", detail: "a planned session is gone") }
+            if !operation.state.isFinal {
+                let ordinal = try await transaction.ordinal(of: operation.id)
+                try await transaction.insertExecution(
+                    execution, checkout: checkout.id, ordinal: ordinal,
+                    merchantReference: planned.request.merchantReference, amount: planned.request.amount,
+                    payload: session.payload)
+                _ = try await transaction.insertFacts(session.execution.facts, of: execution.id)
+                operation.state = .succeeded
+                operation.execution = execution
+                try await transaction.writeOperation(operation, dueAt: nil)
+                checkout.currentExecution = execution.id
+                if checkout.status == .failed { checkout.status = .open }
+                let settled = try await transaction.settle(
+                    checkout, announcing: ordinal == 1 ? [.checkoutCreated] : [])
+                return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
+            }
+            let settled = try await transaction.settle(checkout)
+            return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
+        }
+    }
+
+    /// The provider certainly created nothing. A first session's refusal frees the order's reference.
+    public func refuseSession(_ planned: PlannedSession, _ refusal: Refusal) async throws {
+        try await transact { transaction in
+            guard try await transaction.lockCheckout(planned.checkout.id) != nil,
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            else { return }
+            operation.state = .failed
+            operation.reason = refusal.code ?? refusal.kind.rawValue
+            try await transaction.writeOperation(operation, dueAt: nil)
+            if try await transaction.ordinal(of: operation.id) == 1 {
+                _ = try await transaction.query(
+                    """
+                    UPDATE checkouts SET released_at = \(transaction.now.stored), due_at = NULL
+                    WHERE id = \(planned.checkout.id.uuid)
+                    """)
+            }
+        }
+    }
+}
+
+extension Transaction {
+    /// The same request goes on where it stopped; another one finds the reference taken.
+    fileprivate func resumeOpening(
+        of existing: Checkout, _ new: NewCheckout, owner: UUID
+    ) async throws -> PaymentStore.Opening {
+        let isSame = try await query(
+            """
+            SELECT 1 AS one FROM checkouts WHERE id = \(existing.id.uuid) AND created_by = \(new.credential)
+                AND creation_key = \(new.idempotencyKey)
+            """)
+        guard !isSame.isEmpty else { return .exists(existing.id) }
+        guard let checkout = try await lockCheckout(existing.id) else { return .busy }
+        if let execution = checkout.currentExecution, let payload = try await readPayload(of: execution) {
+            let settled = SettledCheckout(
+                checkout: checkout, executions: try await readExecutions(of: checkout.id).map(\.execution))
+            return .ready(ReadySession(settled: settled, payload: payload, execution: execution))
+        }
+        guard let planned = try await resumeSession(of: checkout, owner: owner) else { return .busy }
+        return .planned(planned)
+    }
+
+    /// Takes over a session's creation that nobody works on; plans a new one where none is open.
+    /// Nil while somebody else holds it.
+    func resumeSession(of checkout: Checkout, owner: UUID) async throws -> PlannedSession? {
+        let open = try await query(
+            """
+            SELECT id FROM operations WHERE checkout_id = \(checkout.id.uuid) AND kind = 'createSession'
+                AND finished_at IS NULL
+            """
+        ).first
+        guard let open else { return try await planSession(of: checkout, owner: owner) }
+        let id = OperationID(try open.decode("id", as: UUID.self))
+        let taken = try await query(
+            """
+            UPDATE operations SET state = 'sent', lease_owner = \(owner), lease_until = \((now + policy.lease).stored),
+                due_at = \((now + policy.lease).stored), attempts = attempts + 1, sent_at = \(now.stored)
+            WHERE id = \(id.uuid) AND (lease_until IS NULL OR lease_until <= \(now.stored))
+            """)
+        guard taken.affected == 1, let operation = try await lockOperation(id) else { return nil }
+        return try await plannedSession(operation, checkout: checkout)
+    }
+
+    /// Writes down that a session is to be created for the checkout, at its confirmed amount.
+    func planSession(of checkout: Checkout, owner: UUID) async throws -> PlannedSession {
+        let last = try await query(
+            """
+            SELECT coalesce(max(ordinal), 0) AS last FROM (
+                SELECT ordinal FROM executions WHERE checkout_id = \(checkout.id.uuid)
+                UNION ALL SELECT ordinal FROM operations
+                WHERE checkout_id = \(checkout.id.uuid) AND kind = 'createSession' AND state <> 'failed') AS known
+            """
+        ).first
+        let ordinal = try (last?.decode("last", as: Int.self) ?? 0) + 1
+        let operation = PaymentOperation(
+            id: OperationID(identifiers.next()), kind: .createSession, checkout: checkout.id, execution: nil,
+            key: IdempotencyKey(identifiers.next()), state: .sent, amount: checkout.amount, attempts: 1,
+            createdAt: now, sentAt: now)
+        try await insertOperation(operation, workflowCode: checkout.workflowCode, owner: owner, ordinal: ordinal)
+        return try await plannedSession(operation, checkout: checkout)
+    }
+
+    /// The request of a planned session, always built from what was written down: the same key, the same content.
+    func plannedSession(_ operation: PaymentOperation, checkout: Checkout) async throws -> PlannedSession {
+        let ordinal = try await ordinal(of: operation.id)
+        let row = try await query("SELECT meta FROM checkouts WHERE id = \(checkout.id.uuid)").first
+        let meta = try row?.decode("meta", as: String?.self) ?? nil
+        return PlannedSession(
+            operation: operation, checkout: checkout,
+            request: SessionRequest(
+                workflowCode: checkout.workflowCode,
+                merchantReference: policy.references.reference(of: checkout.merchantReference, ordinal: ordinal),
+                holderReference: checkout.holderReference, amount: operation.amount ?? checkout.amount,
+                allowedPaymentMethods: checkout.allowedPaymentMethods,
+                meta: try meta.map { try JSON(parsing: Data($0.utf8)) }))
+    }
+
+    func ordinal(of operation: OperationID) async throws -> Int {
+        guard let row = try await query("SELECT ordinal FROM operations WHERE id = \(operation.uuid)").first,
+            let ordinal = try row.decode("ordinal", as: Int?.self)
+        else { throw CorruptRow(table: "operations", detail: "a session without a number") }
+        return ordinal
+    }
+
+    /// False when the reference was taken in the same instant.
+    fileprivate func insertCheckout(_ new: NewCheckout, id: CheckoutID) async throws -> Bool {
+        let expiresAt = now + new.lifetime
+        return try await query(
+            """
+            INSERT INTO checkouts (id, merchant_reference, holder_reference, workflow_code, status, amount_minor,
+                currency, amount_version, amount_state, basket_version, client_may_update, minimum_minor,
+                maximum_minor, allowed_payment_methods, meta, created_by, creation_key, created_at, expires_at, due_at)
+            VALUES (\(id.uuid), \(new.merchantReference), \(new.holderReference), \(new.workflowCode), 'open',
+                \(new.amount.minor), \(new.amount.currency.code), 1, 'inStep', \(new.basketVersion),
+                \(new.amountPolicy.clientMayUpdate), \(new.amountPolicy.minimum?.minor),
+                \(new.amountPolicy.maximum?.minor), \(new.allowedPaymentMethods),
+                \(new.meta.map { PostgresJSON($0.text) }), \(new.credential), \(new.idempotencyKey), \(now.stored),
+                \(expiresAt.stored), \(expiresAt.stored))
+            ON CONFLICT (merchant_reference) WHERE released_at IS NULL DO NOTHING
+            """
+        ).affected == 1
+    }
+}

@@ -1,0 +1,85 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// The books: everything that Lockstep knows, in PostgreSQL. The only target with SQL in it.
+///
+/// Each public method is one transaction that leaves the books whole. None of them calls anything outside, and all
+/// take their locks in one order: the advisory lock of an execution, its checkout, executions, operations.
+public struct PaymentStore: Sendable {
+    public let pool: PostgresPool
+    let clock: WallClock
+    let identifiers: IdentifierSource
+    let policy: Policy
+
+    /// What the books decide by.
+    public struct Policy: Sendable {
+        public var settlement: Settlement.Rules
+        public var references: PaymentReference
+        public var healing: HealingSchedule
+        /// How long a worker or a request may hold what it took (`LOCKSTEP_LEASE_SECONDS`).
+        public var lease: Duration
+        /// How long a `proceed` holds the basket (`LOCKSTEP_GATE_LEASE_SECONDS`).
+        public var gateLease: Duration
+        /// How long an init payload is handed out again (`LOCKSTEP_INIT_FRESH_SECONDS`).
+        public var initFresh: Duration
+        /// How long after its checkout's expiry a client token still works, so that the app can see how it ended.
+        public var clientTokenGrace: Duration
+
+        public init(
+            settlement: Settlement.Rules = .init(), references: PaymentReference = .init(),
+            healing: HealingSchedule = .init(), lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
+            initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600)
+        ) {
+            self.settlement = settlement
+            self.references = references
+            self.healing = healing
+            self.lease = lease
+            self.gateLease = gateLease
+            self.initFresh = initFresh
+            self.clientTokenGrace = clientTokenGrace
+        }
+    }
+
+    public init(pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, policy: Policy = Policy()) {
+        self.pool = pool
+        self.clock = clock
+        self.identifiers = identifiers
+        self.policy = policy
+    }
+
+    /// Runs the body in one transaction, again on a deadlock or a serialization failure.
+    func transact<Result: Sendable>(
+        deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
+    ) async throws -> Result {
+        try await pool.withTransaction(deadline: deadline) { connection in
+            try await body(
+                Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
+        }
+    }
+}
+
+/// One transaction with the moment at which it runs. Its methods stand in the file of their aggregate.
+struct Transaction {
+    let connection: PostgresConnection
+    let now: Timestamp
+    let identifiers: IdentifierSource
+    let policy: PaymentStore.Policy
+
+    func query(_ query: PostgresQuery) async throws -> PostgresRows { try await connection.query(query) }
+}
+
+/// A row that the code can't read back: the database was changed by something else.
+public struct CorruptRow: Error, Sendable {
+    public let table: String
+    public let detail: String
+}
+
+extension Timestamp {
+    var stored: PostgresTimestamp { PostgresTimestamp(microsecondsSince1970: microseconds) }
+}
+
+extension PostgresTimestamp {
+    var timestamp: Timestamp { Timestamp(microseconds: microsecondsSince1970) }
+}

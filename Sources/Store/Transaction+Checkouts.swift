@@ -1,0 +1,86 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+extension Transaction {
+    private static let columns = """
+        id, merchant_reference, holder_reference, workflow_code, status, amount_minor, currency, amount_version, \
+        amount_state, basket_version, client_may_update, minimum_minor, maximum_minor, allowed_payment_methods, \
+        current_execution_id, kept_execution_id, lease_execution_id, lease_until, created_at, expires_at
+        """
+
+    /// The checkout with its row locked until the transaction ends; nil when there is none.
+    func lockCheckout(_ id: CheckoutID) async throws -> Checkout? {
+        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) FOR UPDATE")
+            .first.map(Self.checkout(from:))
+    }
+
+    /// The same for many, always in the order of their ids.
+    func lockCheckouts(_ ids: [CheckoutID]) async throws -> [Checkout] {
+        guard !ids.isEmpty else { return [] }
+        return try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = ANY(\(ids.map(\.uuid)))
+            ORDER BY id FOR UPDATE
+            """
+        ).map(Self.checkout(from:))
+    }
+
+    func readCheckout(_ id: CheckoutID) async throws -> Checkout? {
+        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid)").first.map(
+            Self.checkout(from:))
+    }
+
+    /// The checkout of an order, whatever became of it; not one whose creation was refused.
+    func readCheckout(merchantReference: String) async throws -> Checkout? {
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts
+            WHERE merchant_reference = \(merchantReference) AND released_at IS NULL
+            """
+        ).first.map(Self.checkout(from:))
+    }
+
+    func writeCheckout(_ checkout: Checkout, dueAt: Timestamp?) async throws {
+        _ = try await query(
+            """
+            UPDATE checkouts SET status = \(checkout.status.rawValue), amount_minor = \(checkout.amount.minor),
+                currency = \(checkout.amount.currency.code), amount_version = \(checkout.amountVersion),
+                amount_state = \(checkout.amountState.rawValue), basket_version = \(checkout.basketVersion),
+                current_execution_id = \(checkout.currentExecution?.uuid),
+                kept_execution_id = \(checkout.keptExecution?.uuid),
+                lease_execution_id = \(checkout.lease?.execution.uuid), lease_until = \(checkout.lease?.until.stored),
+                due_at = \(dueAt?.stored)
+            WHERE id = \(checkout.id.uuid)
+            """)
+    }
+
+    private static func checkout(from row: PostgresRow) throws -> Checkout {
+        let (
+            id, merchantReference, holderReference, workflowCode, status, minor, code, amountVersion, amountState,
+            basketVersion, clientMayUpdate, minimum, maximum, methods, current, kept, leased, leaseUntil, createdAt,
+            expiresAt
+        ) = try row.decode(
+            (
+                UUID, String, String, String, String, Int64, String, Int64, String, String?, Bool, Int64?, Int64?,
+                [String]?, UUID?, UUID?, UUID?, PostgresTimestamp?, PostgresTimestamp, PostgresTimestamp
+            ).self)
+        var lease: GateLease?
+        if let leased, let leaseUntil {
+            lease = GateLease(execution: ExecutionID(leased), until: leaseUntil.timestamp)
+        }
+        return Checkout(
+            id: CheckoutID(id), merchantReference: merchantReference, holderReference: holderReference,
+            workflowCode: workflowCode, status: try legal(status, "checkouts"),
+            amount: try Money(minor: minor, code: code, table: "checkouts"), amountVersion: amountVersion,
+            amountState: try legal(amountState, "checkouts"), basketVersion: basketVersion,
+            amountPolicy: AmountPolicy(
+                clientMayUpdate: clientMayUpdate,
+                minimum: try .optional(minor: minimum, code: code, table: "checkouts"),
+                maximum: try .optional(minor: maximum, code: code, table: "checkouts")),
+            allowedPaymentMethods: methods, currentExecution: current.map { ExecutionID($0) },
+            keptExecution: kept.map { ExecutionID($0) }, lease: lease, createdAt: createdAt.timestamp,
+            expiresAt: expiresAt.timestamp)
+    }
+}

@@ -1,0 +1,72 @@
+import Foundation
+
+/// Measures a real service: `lockstep serve` as a process of its own, a real database, real sockets, and the sandbox in
+/// Payrails' place. Prints absolute figures and, beside them, ratios within the same run, which can be compared.
+@main
+struct BenchProgram {
+    static let help = """
+        usage: lockstep-bench <run> --database URL [options]
+
+          mixed  customers who create, change, ask, pay, fail and pay again, capture and refund: first as fast as the
+                 machine can, then at a share of that for as long as wanted
+                 --minutes N (30)  --share PERCENT (50)  --customers N (64, at once while measuring the most)
+          idle   connections that are kept alive and do nothing while others are served; memory; start to ready
+                 --connections N (5000)
+
+        --database names an empty database; it is migrated and filled. deploy/bench makes one and starts a run.
+        Exit codes: 0 done, 1 something that must not happen did, 64 bad usage.
+        """
+
+    static func main() async {
+        signal(SIGPIPE, SIG_IGN)
+        var words = Array(CommandLine.arguments.dropFirst())
+        guard let run = words.first, run != "--help", run != "-h" else {
+            print(help)
+            exit(words.isEmpty ? 64 : 0)
+        }
+        words.removeFirst()
+        do {
+            let options = try BenchOptions(words)
+            switch run {
+            case "mixed": exit(try await MixedTraffic(options).run() ? 0 : 1)
+            case "idle": exit(try await IdleConnections(options).run() ? 0 : 1)
+            default: throw BenchOptions.Fault(message: "there is no run \"\(run)\"")
+            }
+        } catch let fault as BenchOptions.Fault {
+            FileHandle.standardError.write(Data("lockstep-bench: \(fault.message); see --help\n".utf8))
+            exit(64)
+        } catch {
+            FileHandle.standardError.write(Data("lockstep-bench: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+}
+
+/// What stands on the command line, as whole numbers by name.
+struct BenchOptions: Sendable {
+    struct Fault: Error { let message: String }
+
+    let database: String
+    private let numbers: [String: Int]
+
+    init(_ words: [String]) throws {
+        var database: String?
+        var numbers: [String: Int] = [:]
+        var rest = words[...]
+        while let name = rest.popFirst() {
+            guard let value = rest.popFirst() else { throw Fault(message: "\(name) needs a value") }
+            if name == "--database" {
+                database = value
+            } else if name.hasPrefix("--"), let number = Int(value), number > 0 {
+                numbers[String(name.dropFirst(2))] = number
+            } else {
+                throw Fault(message: "\(name) \(value) isn't understood")
+            }
+        }
+        guard let database else { throw Fault(message: "--database is needed") }
+        self.database = database
+        self.numbers = numbers
+    }
+
+    func number(_ name: String, _ usual: Int) -> Int { numbers[name] ?? usual }
+}

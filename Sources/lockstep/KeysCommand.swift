@@ -1,0 +1,105 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+import Service
+import Store
+
+/// `lockstep keys`: merchant keys.
+struct KeysCommand: Command {
+    static let name = "keys"
+    static let summary = "merchant keys: create, list, revoke"
+    static let help = """
+        usage: lockstep keys create --name NAME --scopes a,b
+               lockstep keys list [--json]
+               lockstep keys revoke NAME-OR-ID
+
+        Scopes: \(Scope.allCases.map(\.rawValue).joined(separator: ", ")).
+        A new key is printed once, alone on standard output; only its hash is kept.
+        """
+
+    private enum Action {
+        case create(name: String, scopes: Set<Scope>)
+        case list(asJSON: Bool)
+        case revoke(String)
+    }
+    private let action: Action
+
+    init(_ arguments: inout Arguments) throws {
+        switch arguments.word() {
+        case "create":
+            guard let name = try arguments.value("--name"), (1...128).contains(name.count) else {
+                throw UsageError(message: "create needs --name of 1 to 128 characters")
+            }
+            guard let list = try arguments.value("--scopes") else { throw UsageError(message: "create needs --scopes") }
+            var scopes: Set<Scope> = []
+            for word in list.split(separator: ",") {
+                guard let scope = Scope(rawValue: String(word)) else {
+                    throw UsageError(
+                        message: "\"\(word)\" is no scope (\(Scope.allCases.map(\.rawValue).joined(separator: ", ")))")
+                }
+                scopes.insert(scope)
+            }
+            guard !scopes.isEmpty else { throw UsageError(message: "create needs at least one scope") }
+            action = .create(name: name, scopes: scopes)
+        case "list": action = .list(asJSON: arguments.flag("--json"))
+        case "revoke":
+            guard let name = arguments.word() else { throw UsageError(message: "revoke needs a name or an id") }
+            action = .revoke(name)
+        default: throw UsageError(message: "needs create, list or revoke")
+        }
+    }
+
+    func run() async throws -> ExitCode {
+        let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
+        let pool = PostgresPool(settings.postgres)
+        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
+        let code = try await perform(store)
+        await pool.shutdown()
+        return code
+    }
+
+    private func perform(_ store: PaymentStore) async throws -> ExitCode {
+        switch action {
+        case .create(let name, let scopes):
+            guard let (id, key) = try await store.createKey(name: name, scopes: scopes) else {
+                Terminal.say("lockstep keys: there is a key named \"\(name)\" already")
+                return .usage
+            }
+            Terminal.say(
+                "key \(id) with \(scopes.map(\.rawValue).sorted().joined(separator: ", ")); it is shown only now:")
+            print(key.reveal)
+        case .list(let asJSON):
+            let keys = try await store.listKeys()
+            if asJSON {
+                print(JSON.array(keys.map(\.json)).text)
+            } else {
+                for key in keys { print(key.line) }
+            }
+        case .revoke(let name):
+            guard try await store.revokeKey(name) else {
+                Terminal.say("lockstep keys: there is no key \"\(name)\"")
+                return .needsPerson
+            }
+            Terminal.say("revoked")
+        }
+        return .done
+    }
+}
+
+extension MerchantKey {
+    fileprivate var json: JSON {
+        .compact([
+            "id": .string(id.description), "name": .string(name),
+            "scopes": .array(scopes.sorted().map { .string($0.rawValue) }),
+            "createdAt": .string(createdAt.rfc3339), "lastUsedAt": lastUsedAt.map { .string($0.rfc3339) },
+            "revokedAt": revokedAt.map { .string($0.rfc3339) },
+        ])
+    }
+
+    fileprivate var line: String {
+        let scopes = scopes.sorted().map(\.rawValue).joined(separator: ",")
+        let state = revokedAt.map { "revoked \($0.rfc3339)" } ?? "last used \(lastUsedAt?.rfc3339 ?? "never")"
+        return "\(id)  \(name)  \(scopes)  created \(createdAt.rfc3339)  \(state)"
+    }
+}
