@@ -100,7 +100,8 @@ extension Transaction {
         let executions = try await readExecutions(of: checkout.id).map(\.execution)
         var payload: InitPayload?
         if let current = executions.first(where: { $0.id == checkout.currentExecution }), current.state == .created,
-            current.amount == checkout.amount, now < current.createdAt + policy.initFresh, checkout.status == .open
+            checkout.amountState == .inStep, current.amount == checkout.amount,
+            now < current.createdAt + policy.initFresh, checkout.status == .open
         {
             payload = try await readPayload(of: current.id)
         }

@@ -115,10 +115,12 @@ extension Transaction {
         return InitPayload(version: version, data: Secret(data))
     }
 
+    /// The payload goes: an app that starts from it would start with the amount before.
     func writeExecutionAmount(_ amount: Money, of execution: ExecutionID) async throws {
         _ = try await query(
             """
-            UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code)
+            UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code),
+                init_version = NULL, init_data = NULL
             WHERE id = \(execution.uuid)
             """)
     }

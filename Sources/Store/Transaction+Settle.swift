@@ -59,7 +59,8 @@ extension Transaction {
         for (execution, amount) in changes.amounts {
             queries.append(
                 """
-                UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code)
+                UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code),
+                    init_version = NULL, init_data = NULL
                 WHERE id = \(execution.uuid)
                 """)
         }
