@@ -19,8 +19,8 @@ import Basics
 ///    result counts, so that one can be undone.
 /// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
 ///    say are both the least that is true, so the larger one counts.
-/// 7. A capture implies an authorization, a refund implies a capture. A capture whose amount nobody told is a whole one
-///    (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
+/// 7. A capture implies an authorization (an undone one too), a refund implies a capture. A capture whose amount nobody
+///    told is a whole one (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
 /// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
 /// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
 extension ExecutionPicture {
@@ -82,8 +82,12 @@ extension ExecutionPicture {
     }
 
     private mutating func foldAmounts(_ amounts: Amounts) {
-        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded else { return }
+        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded || amounts.impliesHold(failedAt) else {
+            return
+        }
         authorized = amounts.authorized
+        failureReason = nil
+        failedAt = nil
         refunded = amounts.wasRefunded ? amounts.refunded : nil
         if amounts.wasCaptured {
             captured = amounts.captured ?? authorized
@@ -111,6 +115,7 @@ private struct Amounts {
     private(set) var refunded: Money?
     let wasCaptured: Bool
     let wasRefunded: Bool
+    private let undoneCaptureAt: Timestamp?
 
     init(_ ordered: [Fact], _ authorization: AuthorizationFold, captures: ActionLedger, refunds: ActionLedger) {
         let payments = ordered.filter { $0.kind == .payment }
@@ -136,8 +141,16 @@ private struct Amounts {
         refunded = total(refunds, \.refunded)
         wasCaptured = captured != nil || captures.lastSuccessAt != nil
         wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        undoneCaptureAt = captures.undoneAt
         // More can't have been refunded than was captured.
         if let told = captured, let refunded, refunded.minor > told.minor { captured = refunded }
+    }
+
+    /// Whether there was an authorization because a capture had worked, although it was undone; unless the authorization
+    /// failed after that.
+    func impliesHold(_ failedAt: Timestamp?) -> Bool {
+        guard let undoneCaptureAt else { return false }
+        return failedAt.map { $0 < undoneCaptureAt } ?? true
     }
 
     private static func authorized(in ordered: [Fact], payments: [Fact], since success: Timestamp?) -> Money? {
