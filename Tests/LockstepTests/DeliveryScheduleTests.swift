@@ -14,7 +14,8 @@ struct DeliveryScheduleTests {
             let verdicts = (1...5).map { schedule.verdict(on: answer, attempt: $0, jitter: 0) }
             #expect(
                 verdicts == [
-                    .retry(after: .seconds(5)), .retry(after: .seconds(300)), .retry(after: .seconds(7200)), .dead, .dead,
+                    .retry(after: .seconds(5)), .retry(after: .seconds(300)), .retry(after: .seconds(7200)), .dead,
+                    .dead,
                 ])
         }
     }
@@ -23,7 +24,9 @@ struct DeliveryScheduleTests {
     func final() {
         for attempt in 1...9 {
             #expect(schedule.verdict(on: .accepted(status: 204), attempt: attempt, jitter: 7) == .delivered)
-            #expect(schedule.verdict(on: .refused(status: 410, retryAfter: .seconds(1)), attempt: attempt, jitter: 7) == .dead)
+            #expect(
+                schedule.verdict(on: .refused(status: 410, retryAfter: .seconds(1)), attempt: attempt, jitter: 7)
+                    == .dead)
         }
     }
 

@@ -20,6 +20,8 @@ struct EventPusher: Sendable {
     let poll: Duration
     let metrics: DeliveryMetrics
     let log: Log
+    /// Until when nothing new is sent, because the shop asked for it.
+    private let rest = Rest()
     /// Rung when something was queued here; not the process's own, which would wake everybody for each event.
     private let queued = Bell()
 
@@ -56,7 +58,7 @@ struct EventPusher: Sendable {
             var failures = 0
             while true {
                 let rung = queued.count
-                if !queued.isClosed, free > 0 {
+                if !queued.isClosed, free > 0, rest.isOver {
                     do {
                         let claimed = try await store.claimDeliveries(limit: free, lease: lease)
                         for delivery in claimed { group.addTask { await attempt(delivery) } }
@@ -92,6 +94,7 @@ struct EventPusher: Sendable {
         let answer = await sender.send(delivery.event)
         guard let answer else { return .attempted }
         metrics.count(answer, took: .now - began)
+        rest.heed(answer)
         let verdict = schedule.verdict(on: answer, attempt: delivery.attempt, jitter: .random(in: 0...255))
         tell(delivery, answer, verdict)
         await writeDown(delivery, answer, verdict, until: began + lease)

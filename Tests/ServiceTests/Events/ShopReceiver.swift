@@ -14,7 +14,10 @@ final class ShopReceiver: Sendable {
         var id: String { headers["webhook-id"] ?? "-" }
         var type: String { json["type"]?.string ?? "-" }
         /// The checkout that it is about; an event without one is alone in its lane.
-        var lane: String { json["data"]?["checkout"]?["id"]?.string ?? id }
+        var lane: String {
+            let data = json["data"]
+            return data?["checkout"]?["id"]?.string ?? data?["execution"]?["checkoutId"]?.string ?? id
+        }
     }
 
     /// What to answer: the n-th time (from 1) that this event comes.
@@ -65,7 +68,8 @@ final class ShopReceiver: Sendable {
     /// The types that were accepted about a checkout, in order, each once.
     func accepted(about checkout: String) -> [String] {
         let answered = book.state.withLock(\.answered)
-        let about = Dictionary(received(about: checkout).map { ($0.id, $0.type) }, uniquingKeysWith: { first, _ in first })
+        let about = Dictionary(
+            received(about: checkout).map { ($0.id, $0.type) }, uniquingKeysWith: { first, _ in first })
         var seen: Set<String> = []
         return answered.filter { (200...299).contains($0.status) && about[$0.id] != nil && seen.insert($0.id).inserted }
             .compactMap { about[$0.id] }

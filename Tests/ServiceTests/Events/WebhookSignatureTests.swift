@@ -75,7 +75,9 @@ enum OpenSSL {
         defer { try? FileManager.default.removeItem(at: file) }
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["openssl", "dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:\(key)", "-binary", file.path]
+        process.arguments = [
+            "openssl", "dgst", "-sha256", "-mac", "HMAC", "-macopt", "hexkey:\(key)", "-binary", file.path,
+        ]
         let pipe = Pipe()
         process.standardOutput = pipe
         try process.run()
