@@ -43,6 +43,8 @@ CREATE TABLE delivery_lanes (
     -- When its first delivery is tried; while somebody tries, the end of the lease.
     due_at      timestamptz NOT NULL,
     -- One attempt's claim; the effect checks it.
-    lease_owner uuid
+    lease_owner uuid,
+    -- Somebody asked for it while it was taken: what comes after the attempt is due at once.
+    is_hastened boolean NOT NULL DEFAULT false
 );
 CREATE INDEX delivery_lanes_due ON delivery_lanes (due_at);

@@ -73,15 +73,17 @@ extension PaymentStore {
         _ delivery: ClaimedDelivery, _ answer: DeliveryAnswer, _ verdict: DeliveryVerdict
     ) async throws -> Bool {
         try await transact { transaction in
-            guard try await transaction.lockLane(delivery.lane, claim: delivery.claim) else { return false }
+            guard let isHastened = try await transaction.lockLane(delivery.lane, claim: delivery.claim) else {
+                return false
+            }
             try await transaction.writeAttempt(delivery.event.id, answer, verdict)
             guard let head = try await transaction.readHead(of: delivery.lane) else {
                 try await transaction.closeLane(delivery.lane)
                 return true
             }
-            // What comes next in the lane has waited long enough; so has an earlier one that was sent again by hand.
+            // What comes next in the lane has waited long enough; so has what a person asks for.
             var pause: Duration = .zero
-            if case .retry(let after) = verdict, head == delivery.event.id { pause = after }
+            if case .retry(let after) = verdict, head == delivery.event.id, !isHastened { pause = after }
             try await transaction.releaseLane(delivery.lane, until: transaction.now + pause)
             return true
         }
@@ -146,7 +148,7 @@ extension Transaction {
     fileprivate func claimLanes(limit: Int, claim: UUID, until: Timestamp) async throws -> [UUID] {
         try await query(
             """
-            UPDATE delivery_lanes SET due_at = \(until.stored), lease_owner = \(claim)
+            UPDATE delivery_lanes SET due_at = \(until.stored), lease_owner = \(claim), is_hastened = false
             WHERE lane IN (SELECT lane FROM delivery_lanes WHERE due_at <= \(now.stored)
                 ORDER BY due_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
             RETURNING lane
@@ -175,10 +177,11 @@ extension Transaction {
         }
     }
 
-    fileprivate func lockLane(_ lane: UUID, claim: UUID) async throws -> Bool {
-        try await !query(
-            "SELECT 1 AS one FROM delivery_lanes WHERE lane = \(lane) AND lease_owner = \(claim) FOR UPDATE"
-        ).isEmpty
+    /// Whether somebody asked for the lane meanwhile; nil when it isn't this claim's any more.
+    fileprivate func lockLane(_ lane: UUID, claim: UUID) async throws -> Bool? {
+        try await query(
+            "SELECT is_hastened FROM delivery_lanes WHERE lane = \(lane) AND lease_owner = \(claim) FOR UPDATE"
+        ).first?.decode(Bool.self)
     }
 
     fileprivate func writeAttempt(
@@ -210,7 +213,10 @@ extension Transaction {
 
     fileprivate func releaseLane(_ lane: UUID, until: Timestamp) async throws {
         _ = try await query(
-            "UPDATE delivery_lanes SET due_at = \(until.stored), lease_owner = NULL WHERE lane = \(lane)")
+            """
+            UPDATE delivery_lanes SET due_at = \(until.stored), lease_owner = NULL, is_hastened = false
+            WHERE lane = \(lane)
+            """)
     }
 
     fileprivate func closeLane(_ lane: UUID) async throws {

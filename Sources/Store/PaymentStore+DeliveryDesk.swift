@@ -103,14 +103,15 @@ extension PaymentStore {
 }
 
 extension Transaction {
-    /// Makes the lanes of events due now, except for one in which an attempt runs: that goes on by itself.
+    /// Makes the lanes of events due now; one in which an attempt runs, as soon as that has ended.
     fileprivate func hastenLanes(of events: [EventID]) async throws {
         _ = try await query(
             """
             INSERT INTO delivery_lanes AS lanes (lane, due_at)
             SELECT DISTINCT coalesce(checkout_id, id), \(now.stored)::timestamptz FROM events
             WHERE id = ANY(\(events.map(\.uuid))) ORDER BY 1
-            ON CONFLICT (lane) DO UPDATE SET due_at = excluded.due_at WHERE lanes.lease_owner IS NULL
+            ON CONFLICT (lane) DO UPDATE SET is_hastened = lanes.lease_owner IS NOT NULL,
+                due_at = CASE WHEN lanes.lease_owner IS NULL THEN excluded.due_at ELSE lanes.due_at END
             """)
     }
 

@@ -112,6 +112,23 @@ struct EventDeliveryLaneTests {
         await bench.stop()
     }
 
+    @Test("what a person asks for while an attempt runs that then fails is sent at once, not after the pause")
+    func hastened() async throws {
+        let bench = try await EventDeliveryBench()
+        let event = try await bench.write(nil)
+        try await bench.queue(1)
+        let running = try await bench.claim()[0]
+        #expect(try await bench.store.resendDeliveries([event]) == [event])
+        #expect(try await bench.claim().isEmpty)
+        #expect(try await bench.refuse(running, .retry(after: .seconds(3600))))
+        let asked = try await bench.claim()
+        #expect(asked.map(\.event.id) == [event])
+        // Only once.
+        #expect(try await bench.refuse(asked[0], .retry(after: .seconds(3600))))
+        #expect(try await bench.claim().isEmpty)
+        await bench.stop()
+    }
+
     @Test("many processes, many answers: never two of a checkout at once, always in order, and nothing is left behind")
     func manyProcesses() async throws {
         let bench = try await EventDeliveryBench()
