@@ -33,7 +33,10 @@ let package = Package(
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
         .target(
             name: "Store", dependencies: ["Lockstep", "Basics", "Crypto", "Postgres"],
-            resources: [.embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql")]),
+            resources: [
+                .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
+                .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
+            ]),
         .target(
             name: "Service",
             dependencies: ["Lockstep", "Basics", "Crypto", "Store", "Postgres", "Payrails", "HTTPServer", "HTTPClient"]),
