@@ -24,9 +24,9 @@ public struct HTTPClientConfiguration: Sendable {
     public var allowsPlainHTTP = false
     /// Whether a TLS server that offers HTTP/2 gets it, with many requests at once on a connection.
     ///
-    /// Off, because libcurl 7.88 loses track of a stream now and then when many bodies share a connection: against
-    /// Node's server, 1 to 4 of 2,000 requests of 50 KB stayed unanswered until their deadline, and none over HTTP/1.1.
-    /// A request without an answer is a payment with an unknown outcome, and connections are cheap.
+    /// Off, because libcurl 7.88 loses a stream now and then when many bodies share a connection: of 2,000 requests of
+    /// 50 KB, up to 5 stayed unanswered until their deadline with Node's server, 1 with nghttpd, and none over
+    /// HTTP/1.1. A request without an answer is a payment with an unknown outcome, and connections are cheap.
     public var usesHTTP2 = false
     /// The `User-Agent` of requests that bring none.
     public var userAgent = "lockstep"

@@ -111,6 +111,15 @@ struct NotificationTests {
         #expect(fact.success == nil)
     }
 
+    @Test("only a completed dispute action tells a dispute's status", arguments: ["Requested", "Pending"])
+    func disputeInProgress(_ phase: String) {
+        let text = NotificationSamples.dispute.replacing("ActionCompleted", with: "Action\(phase)")
+        guard case .ignored = parse(text) else {
+            Issue.record("not ignored: \(parse(text))")
+            return
+        }
+    }
+
     @Test("without a usable time it is dated by when it was stored, the same each time it is parsed")
     func noTime() throws {
         #expect(try facts(NotificationSamples.captureSucceeded).facts.first?.at == NotificationTests.received)

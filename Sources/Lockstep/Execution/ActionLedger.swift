@@ -36,8 +36,14 @@ struct ActionLedger {
                 + Self.times(of: "\(action)Failed", in: statuses).map { ($0, false) })
     }
 
-    /// The amounts of the successful ones, as far as they are known.
-    var amounts: [Money] { entries.filter { $0.result?.success == true }.compactMap(\.amount) }
+    /// The amounts of the successful ones, as far as they are known, with the time of their status where their success
+    /// is only guessed from it.
+    var amounts: [(amount: Money, guessedAt: Timestamp?)] {
+        entries.compactMap { entry in
+            guard entry.result?.success == true, let amount = entry.amount else { return nil }
+            return (amount, entry.told.isEmpty ? entry.guessed?.at : nil)
+        }
+    }
 
     /// When the last one succeeded that nothing undid; nil when none did.
     var lastSuccessAt: Timestamp? {
@@ -122,18 +128,15 @@ struct ActionLedger {
             }
             return (index, askedAt)
         }
+        let isOneKind = Set(rest.map(\.success)).count == 1
         if open.count == 1, let (index, askedAt) = open.first {
             // Whatever was tried in between, a success is how it ended.
-            guard let found = rest.lastIndex(where: { $0.success && $0.at >= askedAt }) ?? rest.indices.last else {
-                return
-            }
-            entries[index].guessed = rest[found]
-            entries[index].isGuessCertain = found == rest.indices.last
-            rest.remove(at: found)
+            let success = rest.lastIndex { $0.success && $0.at >= askedAt }
+            entries[index].guessed = rest.remove(at: success ?? rest.count - 1)
+            entries[index].isGuessCertain = isOneKind
             return
         }
         // In the order in which they were asked for. Certain where all of them ended in the same way.
-        let isOneKind = Set(rest.map(\.success)).count == 1
         for (index, askedAt) in open {
             guard let found = rest.firstIndex(where: { $0.at >= askedAt }) else { continue }
             entries[index].guessed = rest.remove(at: found)

@@ -14,18 +14,15 @@ struct AuthorizationFold {
     init(statuses: [Fact], actions: [Fact]) {
         var timeline = Timeline(statuses: statuses)
         for action in actions { timeline.place(action) }
-        // Whose success counts, where it is known.
-        var holders: Set<String> = []
+        // The success that counts.
+        var success: Timeline.Step?
         for step in timeline.ordered {
             switch step.signal {
             case .success:
-                holders = step.actionIDs.isEmpty && state == .authorized ? holders : step.actionIDs
+                success = state == .authorized ? success.map(step.joined) ?? step : step
                 state = .authorized
-                succeededAt = step.at
             case .failure:
-                let isAnothers =
-                    !holders.isEmpty && !step.actionIDs.isEmpty && holders.isDisjoint(with: step.actionIDs)
-                if state != .authorized || !isAnothers { fail(step) }
+                if state != .authorized || success.map(step.takesBack) ?? true { fail(step) }
             case .confirmFailure where state != .authorized: fail(step)
             case .requested where state != .authorized: state = .processing
             case .running where state == .created || state == .needsCustomer: state = .processing
@@ -34,7 +31,8 @@ struct AuthorizationFold {
             case .confirmFailure, .requested, .running, .pending, .noMeaning: break
             }
         }
-        if state == .authorized { failure = nil } else { succeededAt = nil }
+        if state == .authorized { failure = nil }
+        succeededAt = state == .authorized ? success?.at : nil
     }
 
     private mutating func fail(_ step: Timeline.Step) {
@@ -54,6 +52,23 @@ private struct Timeline {
         var reason: String?
         /// The actions that are known to have made this step.
         var actionIDs: Set<String> = []
+        /// Whether a status tells of it.
+        var isStamped: Bool
+
+        /// This success, told again after an earlier one.
+        func joined(with earlier: Step) -> Step {
+            var both = self
+            both.actionIDs.formUnion(earlier.actionIDs)
+            both.isStamped = isStamped || earlier.isStamped
+            return both
+        }
+
+        /// Whether this failure is a later result of that success.
+        func takesBack(_ success: Step) -> Bool {
+            if !actionIDs.isDisjoint(with: success.actionIDs) { return true }
+            let isAnothers = !actionIDs.isEmpty && !success.actionIDs.isEmpty
+            return !isAnothers && (isStamped || !success.isStamped)
+        }
     }
 
     private var stamped: [Step] = []
@@ -68,7 +83,7 @@ private struct Timeline {
             if let index = stamped.lastIndex(where: { $0.at == status.at && $0.signal == signal }) {
                 stamped[index].reason = stamped[index].reason ?? status.reason
             } else {
-                stamped.append(Step(at: status.at, signal: signal, reason: status.reason))
+                stamped.append(Step(at: status.at, signal: signal, reason: status.reason, isStamped: true))
             }
         }
     }
@@ -99,7 +114,9 @@ private struct Timeline {
             // A time that was cut off comes after the statuses of the rest of its second.
             at = stamped.last { $0.at > fact.at && $0.at <= fact.at.uncut }?.at ?? fact.at
             told.append(
-                Step(at: at, signal: signal, reason: fact.reason, actionIDs: Set([fact.actionID].compactMap(\.self))))
+                Step(
+                    at: at, signal: signal, reason: fact.reason, actionIDs: Set([fact.actionID].compactMap(\.self)),
+                    isStamped: false))
         }
         if isResult, let id = fact.actionID { lastResults[id] = (signal, at) }
     }

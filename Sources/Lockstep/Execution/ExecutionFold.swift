@@ -7,18 +7,20 @@ import Basics
 /// 1. Time is the provider's, to the nanosecond. A notification tells of a status that was stamped before it was sent,
 ///    so its place in time is the latest status of its kind at or before it, where one is known.
 /// 2. Of the results of authorizing, the last one counts: success, failure, or a later reversal. But the failure of
-///    another action than the one that succeeded takes nothing back, and a failed confirmation neither.
+///    another action than the one that succeeded takes nothing back, and a failed confirmation neither. Nor does one
+///    that nobody can tell whose it is, where a status tells of the success: a reversal has a status too, to be read.
 /// 3. After a failure, `authorizePending` alone means nothing (it can be stamped late); only a new request reopens.
 /// 4. A code without a known meaning makes the state unknown while nothing has succeeded. It is never a success. The
 ///    same for a completed action that doesn't say how it ended.
 ///
 /// Capturing, refunding, cancelling (``ActionLedger``):
 /// 5. They are counted by action, never added up by deliveries. What only a status tells of is put down to the actions
-///    that were asked for and have no result yet. Of one action the last result counts, so that one can be undone.
+///    that were asked for and have no result yet, unless a newer payment record says more. Of one action the last
+///    result counts, so that one can be undone.
 /// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
 ///    say are both the least that is true, so the larger one counts.
-/// 7. A capture implies an authorization, a refund implies a capture. A capture whose amount nobody told is a whole one
-///    (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
+/// 7. A capture implies an authorization (an undone one too), a refund implies a capture. A capture whose amount nobody
+///    told is a whole one (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
 /// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
 /// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
 extension ExecutionPicture {
@@ -80,8 +82,12 @@ extension ExecutionPicture {
     }
 
     private mutating func foldAmounts(_ amounts: Amounts) {
-        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded else { return }
+        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded || amounts.impliesHold(failedAt) else {
+            return
+        }
         authorized = amounts.authorized
+        failureReason = nil
+        failedAt = nil
         refunded = amounts.wasRefunded ? amounts.refunded : nil
         if amounts.wasCaptured {
             captured = amounts.captured ?? authorized
@@ -109,29 +115,42 @@ private struct Amounts {
     private(set) var refunded: Money?
     let wasCaptured: Bool
     let wasRefunded: Bool
+    private let undoneCaptureAt: Timestamp?
 
     init(_ ordered: [Fact], _ authorization: AuthorizationFold, captures: ActionLedger, refunds: ActionLedger) {
         let payments = ordered.filter { $0.kind == .payment }
         let authorized = Self.authorized(in: ordered, payments: payments, since: authorization.succeededAt)
         let currency =
-            authorized?.currency ?? (captures.amounts + refunds.amounts).first?.currency
+            authorized?.currency ?? (captures.amounts + refunds.amounts).first?.amount.currency
             ?? payments.lazy.compactMap { $0.captured ?? $0.refunded }.first?.currency
-        func total(_ told: [Money], _ recorded: KeyPath<Fact, Money?>) -> Money? {
-            let records = Dictionary(grouping: payments, by: { $0.paymentID ?? "" }).values.compactMap { facts in
-                facts.compactMap { $0[keyPath: recorded] }.filter { $0.currency == currency }.max {
-                    $0.minor < $1.minor
-                }
+        func total(_ ledger: ActionLedger, _ recorded: KeyPath<Fact, Money?>) -> Money? {
+            let records = payments.filter { $0[keyPath: recorded]?.currency == currency }
+            let byPayment = Dictionary(grouping: records, by: { $0.paymentID ?? "" }).values.compactMap { records in
+                records.compactMap { $0[keyPath: recorded] }.max { $0.minor < $1.minor }
             }
-            let totals = [Money.sum(told.filter { $0.currency == currency }), Money.sum(records)].compactMap(\.self)
+            let told = ledger.amounts.filter { told in
+                // A record that is newer knows better than a guess.
+                let isOutdated = told.guessedAt.flatMap { at in records.last.map { at <= $0.at } } ?? false
+                return told.amount.currency == currency && !isOutdated
+            }
+            let totals = [Money.sum(told.map(\.amount)), Money.sum(byPayment)].compactMap(\.self)
             return totals.max { $0.minor < $1.minor }.flatMap { $0.isZero ? nil : $0 }
         }
         self.authorized = authorized
-        captured = total(captures.amounts, \.captured)
-        refunded = total(refunds.amounts, \.refunded)
+        captured = total(captures, \.captured)
+        refunded = total(refunds, \.refunded)
         wasCaptured = captured != nil || captures.lastSuccessAt != nil
         wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        undoneCaptureAt = captures.undoneAt
         // More can't have been refunded than was captured.
         if let told = captured, let refunded, refunded.minor > told.minor { captured = refunded }
+    }
+
+    /// Whether there was an authorization because a capture had worked, although it was undone; unless the authorization
+    /// failed after that.
+    func impliesHold(_ failedAt: Timestamp?) -> Bool {
+        guard let undoneCaptureAt else { return false }
+        return failedAt.map { $0 < undoneCaptureAt } ?? true
     }
 
     private static func authorized(in ordered: [Fact], payments: [Fact], since success: Timestamp?) -> Money? {

@@ -23,7 +23,7 @@ final class IOThread {
     private let configuration: PostgresConfiguration
     private var openings: [ConnectionID: Opening] = [:]
     private var channels: [ConnectionID: Channel] = [:]
-    /// The host that answered last is tried first.
+    /// The host that answered last is tried first; the next one, when that fails.
     private var preferredHost = 0
     private var timer: Instant?
     private var isStopped = false
@@ -140,6 +140,9 @@ final class IOThread {
 
     private func nextHost(_ id: ConnectionID, because words: String? = nil) {
         guard var opening = openings[id] else { return }
+        let failedHost = opening.host(of: connector.hostCount)
+        // Others that open a connection needn't wait for it first.
+        if preferredHost == failedHost { preferredHost = (failedHost + 1) % connector.hostCount }
         let libpqWords = opening.connection.map { String(cString: PQerrorMessage($0)).inOneLine }
         opening.failures.append(words ?? libpqWords ?? "out of memory")
         if let connection = opening.connection { PQfinish(connection) }

@@ -15,6 +15,9 @@ struct Operation: Sendable {
 
     let id: OperationID
     let work: Work
+    /// How many of the statements, from the first, only prepare the ground (`BEGIN`). Their results are dropped; and
+    /// when they didn't take effect, neither may anything that comes after, so the connection is closed.
+    var preamble = 0
     let deadline: ContinuousClock.Instant
     /// Called once, on the I/O thread; must not block.
     let complete: @Sendable (Outcome) -> Void
@@ -22,7 +25,7 @@ struct Operation: Sendable {
     /// The statements' name in errors.
     var name: String {
         switch work {
-        case .queries(let queries): queries.first?.name ?? ""
+        case .queries(let queries): (queries.dropFirst(preamble).first ?? queries.first)?.name ?? ""
         case .script(let text): PostgresQuery.name(of: text)
         }
     }

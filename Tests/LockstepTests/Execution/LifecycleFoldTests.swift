@@ -140,6 +140,9 @@ struct LifecycleFoldTests {
             picture(
                 authorized, capture, captureUndone, S.status("captureSuccessful", 9.9), S.status("captureFailed", 49.9)
             ).captured == nil)
+        // What could be captured had been authorized, although nobody told of that; unless it failed afterwards.
+        #expect(picture(S.status("authorizeFailed", 3), capture, captureUndone).state == .authorized)
+        #expect(picture(capture, captureUndone, S.status("authorizeFailed", 60)).state == .failed)
         let refund = S.completed("refund", 20, minor: 1000, id: "r1")
         let refundUndone = S.completed("refund", 50, success: false, id: "r1")
         let back = picture(authorized, capture, refund, refundUndone)
