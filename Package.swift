@@ -33,7 +33,10 @@ let package = Package(
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
         .target(
             name: "Store", dependencies: ["Lockstep", "Basics", "Crypto", "Postgres"],
-            resources: [.embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql")]),
+            resources: [
+                .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
+                .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
+            ]),
         .target(
             name: "Service",
             dependencies: ["Lockstep", "Basics", "Crypto", "Store", "Postgres", "Payrails", "HTTPServer", "HTTPClient"]),
@@ -41,8 +44,8 @@ let package = Package(
         // The stand-in shares no code with the client beyond plain value types.
         .target(name: "PayrailsSandbox", dependencies: ["Basics", "Crypto", "Lockstep", "HTTPServer", "HTTPClient"]),
 
-        .executableTarget(name: "lockstep", dependencies: ["Service"]),
-        .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox"]),
+        .executableTarget(name: "lockstep", dependencies: ["Service", "Basics"]),
+        .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox", "Basics"]),
         .executableTarget(
             name: "lockstep-bench",
             dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),

@@ -15,7 +15,10 @@ public struct Migrator: Sendable {
     public static let migrations: [Migration] = [
         Migration(
             version: 1, name: "core", script: text(PackageResources._001_core_sql),
-            check: text(PackageResources._001_core_check_sql))
+            check: text(PackageResources._001_core_check_sql)),
+        Migration(
+            version: 2, name: "event_delivery", script: text(PackageResources._002_event_delivery_sql),
+            check: text(PackageResources._002_event_delivery_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

@@ -162,7 +162,8 @@ extension PaymentStore {
                 dueAt = transaction.now + .seconds(seconds)
             }
             try await transaction.writeOperation(operation, dueAt: dueAt)
-            let hadCustomersMoney = operation.kind != .cancel || operation.intentReason != CancelReason.checkoutCancelled.rawValue
+            let hadCustomersMoney =
+                operation.kind != .cancel || operation.intentReason != CancelReason.checkoutCancelled.rawValue
             if case .refused = answer, hadCustomersMoney {
                 try await transaction.insertEvent(
                     .operationFailed, checkout: checkoutID, execution: execution.id,

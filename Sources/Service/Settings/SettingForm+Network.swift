@@ -36,6 +36,8 @@ extension SettingForm where Value == ListenAddress {
 public struct ServiceURL: Hashable, Sendable, CustomStringConvertible {
     /// Without a slash at its end.
     public let text: String
+    /// As it was given: to some receivers a slash at the end makes another address.
+    public let exact: String
     public let host: String
     public let isPlain: Bool
 
@@ -46,6 +48,7 @@ public struct ServiceURL: Hashable, Sendable, CustomStringConvertible {
             let host = parts.host?.lowercased(), !host.isEmpty, parts.user == nil, parts.password == nil,
             parts.fragment == nil, parts.port.map({ (1...65_535).contains($0) }) ?? true
         else { return nil }
+        exact = text
         self.text = text.hasSuffix("/") ? String(text.dropLast()) : text
         self.host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         isPlain = scheme == "http"

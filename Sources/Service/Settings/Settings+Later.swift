@@ -50,21 +50,32 @@ extension Settings {
         public let secrets: [Secret<Data>]
         public let timeout: Duration
         public let retries: [Duration]
+        public let concurrency: Int
+        public let authorityFile: String?
+        public let allowsPlainHTTP: Bool
 
         init(_ read: SettingsReader, allowsPlainHTTP: Bool) {
+            self.allowsPlainHTTP = allowsPlainHTTP
             read.begin("Events")
             url = read.optional(
-                "LOCKSTEP_EVENTS_URL", .url, "Where the shop takes events. Without it, it reads the feed.")
+                "LOCKSTEP_EVENTS_URL", .url,
+                "Where events are sent, from the first start with it on. Without it, the shop reads the feed.")
             secrets =
                 read.optional(
                     "LOCKSTEP_EVENTS_SECRET", .signingSecrets, secret: true,
-                    "Signs events, by the Standard Webhooks specification.") ?? []
+                    "Signs events, by the Standard Webhooks specification. While a secret rotates, give the new and the old one."
+                ) ?? []
             timeout = read.usually(
                 "10000", "LOCKSTEP_EVENTS_TIMEOUT_MS", .milliseconds(100...60_000),
                 "To get the shop's answer to an event.")
             retries = read.usually(
-                "5s,30s,2m,10m,30m,1h,3h,6h", "LOCKSTEP_EVENTS_RETRIES", .schedule,
-                "After how long an event that the shop didn't take is sent again; the last one again and again.")
+                "5s,5m,30m,2h,5h,10h,14h,20h,24h", "LOCKSTEP_EVENTS_RETRIES", .schedule,
+                "After how long an event that the shop didn't take is sent again; after the last one it is dead (lockstep events). Meanwhile later events of its checkout wait."
+            )
+            concurrency = read.usually(
+                "8", "LOCKSTEP_EVENTS_CONCURRENCY", .integer(1...256), "Events that one process sends at once.")
+            authorityFile = read.optional(
+                "LOCKSTEP_EVENTS_CA", .path, "Authorities to trust instead of the system's, in PEM.")
             PlainHTTP.check(url, "LOCKSTEP_EVENTS_URL", allowed: allowsPlainHTTP, read)
             if url != nil, !read.isSet("LOCKSTEP_EVENTS_SECRET") {
                 read.fault("LOCKSTEP_EVENTS_SECRET", "must be set, as LOCKSTEP_EVENTS_URL is")

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import HTTPClient
 import HTTPServer
 import Lockstep
 import Payrails
@@ -21,10 +22,12 @@ struct Assembly: Sendable {
     let authenticator: StoreAuthenticator
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
+    let events: EventPusher?
 
     init(
         settings: Settings, payrails: Settings.Payrails, parts: LockstepService.Parts, orchestrator: Orchestrator,
-        pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bell: Bell, log: Log
+        pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bell: Bell, log: Log,
+        eventsClient: HTTPClient? = nil
     ) {
         self.settings = settings
         self.payrails = payrails
@@ -38,6 +41,12 @@ struct Assembly: Sendable {
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
         inbox = Inbox(store: orchestrator.store, log: log, bell: bell)
+        let metrics = metrics
+        events = eventsClient.flatMap { client in
+            settings.pusher(
+                client: client, store: orchestrator.store, metrics: DeliveryMetrics(metrics, clock: clock),
+                clock: clock, log: log)
+        }
     }
 
     var workers: Workers {
@@ -45,9 +54,10 @@ struct Assembly: Sendable {
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
         pace.concurrency = settings.work.concurrency
+        pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bell: bell, notifications: notificationMetrics,
-            log: log, pace: pace, isIdle: !parts.hasWorkers)
+            events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
     }
 
     func server() -> HTTPServer {
@@ -59,7 +69,7 @@ struct Assembly: Sendable {
             let answer = await router.respond(
                 to: IncomingRequest(
                     method: request.method, path: request.path, query: request.query ?? "", headers: request.headers,
-                    body: request.body, receivedAt: clock.now()))
+                    body: request.body, receivedAt: clock.now(), arrival: request.receivedAt))
             return HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)
         }
         observe(server)

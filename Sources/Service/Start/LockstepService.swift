@@ -55,6 +55,12 @@ public final class LockstepService: Sendable {
         } catch {
             throw StartRefusal(message: "the certificate for Payrails can't be used: \(error.detail)")
         }
+        let eventsClient: HTTPClient?
+        do {
+            eventsClient = parts.hasWorkers ? try settings.events.client() : nil
+        } catch {
+            throw StartRefusal(message: "LOCKSTEP_EVENTS_CA can't be used: \(error.detail)")
+        }
         let pool = PostgresPool(settings.postgres)
         do {
             try await refuseWrongVersion(pool)
@@ -68,7 +74,8 @@ public final class LockstepService: Sendable {
             let bell = Bell()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
-                clock: clock, identifiers: identifiers, bell: bell, log: log)
+                clock: clock, identifiers: identifiers, bell: bell, log: log, eventsClient: eventsClient)
+            if settings.events.url != nil { try await store.beginDeliveries() }
             let server = assembly.server()
             do {
                 try server.start()
@@ -98,6 +105,7 @@ public final class LockstepService: Sendable {
         await client.shutdown()
         await pool.shutdown()
         log.notice("stopped")
+        log.writer.flush()
     }
 
     private func finishWork() async {

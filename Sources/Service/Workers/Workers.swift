@@ -11,6 +11,8 @@ public struct Workers: Sendable {
     let authenticator: StoreAuthenticator
     let bell: Bell
     let notifications: NotificationMetrics
+    /// Nil where no address is set: the shop reads the feed.
+    let events: EventPusher?
     let log: Log
     let pace: Pace
     /// Only notes when keys were used; another process does the work (`--no-workers`).
@@ -33,14 +35,15 @@ public struct Workers: Sendable {
         public init() {}
     }
 
-    public init(
+    init(
         orchestrator: Orchestrator, authenticator: StoreAuthenticator, bell: Bell, notifications: NotificationMetrics,
-        log: Log, pace: Pace = Pace(), isIdle: Bool = false
+        events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
         self.bell = bell
         self.notifications = notifications
+        self.events = events
         self.log = log
         self.pace = pace
         self.isIdle = isIdle
@@ -65,6 +68,12 @@ public struct Workers: Sendable {
                     try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
                 }
             }
+            guard let events else { return }
+            group.addTask {
+                await loop(every: pace.operations) { try await events.queue() }
+                events.close()
+            }
+            group.addTask { await events.send() }
         }
     }
 

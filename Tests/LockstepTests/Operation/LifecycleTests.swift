@@ -155,6 +155,12 @@ struct LifecycleTests {
     }
 }
 
+extension PaymentOperation {
+    fileprivate func settled(in picture: ExecutionPicture, others: AccountedActions = .init()) -> PaymentOperation? {
+        settled(by: picture, others: others)
+    }
+}
+
 @Suite("What the facts say about an operation")
 struct OperationResultTests {
     typealias S = Sample
@@ -168,13 +174,13 @@ struct OperationResultTests {
             S.completed("capture", 6, success: false, id: "c2", reason: "LimitExceeded"),
         ]
         let picture = ExecutionPicture(of: facts)
-        #expect(S.operation(.capture, 100, actionID: "c1").result(in: picture)?.state == .succeeded)
-        #expect(S.operation(.capture, 100, actionID: "c1").result(in: picture)?.reason == nil)
-        #expect(S.operation(.capture, 200, actionID: "c2").result(in: picture)?.state == .failed)
-        #expect(S.operation(.capture, 200, actionID: "c2").result(in: picture)?.reason == "LimitExceeded")
-        #expect(S.operation(.capture, 300, actionID: "c3").result(in: picture) == nil)
-        #expect(S.operation(.capture, 300, actionID: "c9").result(in: picture) == nil)
-        #expect(S.operation(.capture, 300).result(in: picture) == nil)
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.state == .succeeded)
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.reason == nil)
+        #expect(S.operation(.capture, 200, actionID: "c2").settled(in: picture)?.state == .failed)
+        #expect(S.operation(.capture, 200, actionID: "c2").settled(in: picture)?.reason == "LimitExceeded")
+        #expect(S.operation(.capture, 300, actionID: "c3").settled(in: picture) == nil)
+        #expect(S.operation(.capture, 300, actionID: "c9").settled(in: picture) == nil)
+        #expect(S.operation(.capture, 300).settled(in: picture) == nil)
     }
 
     @Test("its notification was lost, and a read shows its status (M4)")
@@ -183,7 +189,7 @@ struct OperationResultTests {
             S.completed("authorize", 1, minor: 5749), S.requested("capture", 2, minor: 100, id: "c1"),
             S.status("captureSuccessful", 3),
         ])
-        #expect(S.operation(.capture, 100, actionID: "c1").result(in: picture)?.state == .succeeded)
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.state == .succeeded)
     }
 
     @Test("a cancel has worked when the execution is cancelled, also where another cancel did it")
@@ -192,23 +198,52 @@ struct OperationResultTests {
             S.completed("authorize", 1, minor: 5749), S.status("cancelSuccessful", 3),
             S.completed("cancel", 4, success: false, id: "x2"),
         ])
-        #expect(S.operation(.cancel).result(in: cancelled)?.state == .succeeded)
-        #expect(S.operation(.cancel, actionID: "x2").result(in: cancelled)?.state == .succeeded)
+        #expect(S.operation(.cancel).settled(in: cancelled)?.state == .succeeded)
+        #expect(S.operation(.cancel, actionID: "x2").settled(in: cancelled)?.state == .succeeded)
         let failed = ExecutionPicture(of: [
             S.completed("authorize", 1, minor: 5749), S.completed("cancel", 4, success: false, id: "x2"),
         ])
-        #expect(S.operation(.cancel, actionID: "x2").result(in: failed)?.state == .failed)
-        #expect(S.operation(.cancel).result(in: failed) == nil)
+        #expect(S.operation(.cancel, actionID: "x2").settled(in: failed)?.state == .failed)
+        #expect(S.operation(.cancel).settled(in: failed) == nil)
+    }
+
+    @Test("the answer was lost: an action of its kind and amount is its own, unless it is another's")
+    func byAmount() {
+        let facts = [
+            S.completed("authorize", 1, minor: 5749), S.completed("capture", 5, minor: 100, id: "c1"),
+            S.completed("refund", 6, minor: 40, id: "r1"),
+        ]
+        let picture = ExecutionPicture(of: facts)
+        let unknown = S.operation(.capture, 100, state: .unknown)
+        #expect(unknown.settled(in: picture)?.state == .succeeded)
+        #expect(unknown.settled(in: picture)?.actionID == "c1")
+        var others = AccountedActions()
+        others.actionIDs = ["c1"]
+        others.captured = [S.execution(1): 100]
+        #expect(unknown.settled(in: picture, others: others) == nil)
+        #expect(S.operation(.capture, 101, state: .unknown).settled(in: picture) == nil)
+        #expect(S.operation(.refund, 40, state: .unknown).settled(in: picture)?.actionID == "r1")
+        #expect(S.operation(.refund, 41, state: .unknown).settled(in: picture) == nil)
+        // Only what is unknown is looked up so; what was acknowledged has its id to come.
+        #expect(S.operation(.capture, 100).settled(in: picture) == nil)
+        // A total that a record shows, and that nothing else explains.
+        let recorded = ExecutionPicture(of: [
+            S.status("authorizeSuccessful", 1), S.payment("Captured", 9, amount: 5749, captured: 300),
+        ])
+        #expect(S.operation(.capture, 300, state: .unknown).settled(in: recorded)?.state == .succeeded)
+        #expect(S.operation(.capture, 301, state: .unknown).settled(in: recorded) == nil)
+        others.captured = [S.execution(1): 1]
+        #expect(S.operation(.capture, 300, state: .unknown).settled(in: recorded, others: others) == nil)
     }
 
     @Test("what is final stays, and what isn't about captures, refunds and cancels is settled elsewhere")
     func final() {
         let picture = ExecutionPicture(of: [S.completed("capture", 5, minor: 100, id: "c1")])
         for state in [PaymentOperation.State.succeeded, .failed] {
-            #expect(S.operation(.capture, 100, state: state, actionID: "c1").result(in: picture) == nil)
+            #expect(S.operation(.capture, 100, state: state, actionID: "c1").settled(in: picture) == nil)
         }
-        #expect(S.operation(.moveAmount, 100, actionID: "c1").result(in: picture) == nil)
-        #expect(S.operation(.createSession, 100, actionID: "c1").result(in: picture) == nil)
+        #expect(S.operation(.moveAmount, 100, actionID: "c1").settled(in: picture) == nil)
+        #expect(S.operation(.createSession, 100, actionID: "c1").settled(in: picture) == nil)
     }
 
     @Test("the contract knows four states")
