@@ -44,8 +44,8 @@ let package = Package(
         // The stand-in shares no code with the client beyond plain value types.
         .target(name: "PayrailsSandbox", dependencies: ["Basics", "Crypto", "Lockstep", "HTTPServer", "HTTPClient"]),
 
-        .executableTarget(name: "lockstep", dependencies: ["Service"]),
-        .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox"]),
+        .executableTarget(name: "lockstep", dependencies: ["Service", "Basics"]),
+        .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox", "Basics"]),
         .executableTarget(
             name: "lockstep-bench",
             dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),

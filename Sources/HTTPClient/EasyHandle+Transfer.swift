@@ -39,7 +39,10 @@ extension EasyHandle {
         // Most load balancers close what was idle for 60 seconds; one that is closed just as we write is a request
         // with an unknown outcome.
         try set(CURLOPT_MAXAGE_CONN, 50)
-        try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        // Where the name points now, and a renewed client certificate, are in use after this many seconds at most.
+        try set(CURLOPT_MAXLIFETIME_CONN, 600)
+        let version = configuration.usesHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1
+        try set(CURLOPT_HTTP_VERSION, Int(version))
         try set(CURLOPT_PROTOCOLS_STR, "https,http")
         try set(CURLOPT_FOLLOWLOCATION, 0)
         // An empty string, not nil: nil would mean the environment's proxy.

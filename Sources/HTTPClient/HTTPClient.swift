@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import Synchronization
 
-/// HTTP/1.1 and HTTP/2 over libcurl's multi interface (`curl_multi_perform`, `curl_multi_poll`).
+/// HTTP/1.1 and, when asked, HTTP/2 over libcurl's multi interface (`curl_multi_perform`, `curl_multi_poll`).
 ///
 /// One thread of its own does all the work; callers are suspended, never blocked. Connections are kept and used again.
 /// Redirects, cookies, `.netrc`, proxies and content codings are off: what is asked for is what is sent, once, except
@@ -28,10 +28,11 @@ public final class HTTPClient: Sendable {
 
     /// Checks libcurl and the files that `configuration` names, and starts the thread.
     ///
-    /// Throws `tls` for a file that can't be read, is not PEM or is not the other's key; `other` for a libcurl without
+    /// Throws `invalidRequest` for a limit that is not above zero; `tls` for a file that can't be read, is not PEM or is not the other's key; `other` for a libcurl without
     /// TLS or an asynchronous resolver.
     public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
         try CurlLibrary.check()
+        try configuration.checkLimits()
         try configuration.checkCredentialFiles()
         self.configuration = configuration
         mailbox = Mailbox(try MultiHandle(configuration), maximumRequests: configuration.maximumRequests)
@@ -49,7 +50,7 @@ public final class HTTPClient: Sendable {
     ///
     /// Throws `cancelled` promptly when the task is cancelled.
     public func send(_ request: HTTPClientRequest) async throws(HTTPClientError) -> HTTPClientResponse {
-        let deadline = ContinuousClock.now + request.timeout
+        let deadline = ContinuousClock.now + min(request.timeout, .seconds(86_400))
         let transfer = Transfer(
             try PreparedRequest(request, configuration), deadline: deadline, configuration: configuration)
         let result = await withTaskCancellationHandler {

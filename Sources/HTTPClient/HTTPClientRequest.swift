@@ -12,7 +12,8 @@ public struct HTTPClientRequest: Sendable {
     /// Nil and empty differ only for methods that have no body of their own: `DELETE` with an empty body says
     /// `Content-Length: 0`.
     public var body: Data?
-    /// From the call of ``HTTPClient/send(_:)`` to the last byte of the answer, waiting for a connection included.
+    /// From the call of ``HTTPClient/send(_:)`` to the last byte of the answer, waiting for a connection included;
+    /// a day at most.
     public var timeout: Duration
     /// Replaces ``HTTPClientConfiguration/maximumResponseBytes`` for this request.
     public var maximumResponseBytes: Int?

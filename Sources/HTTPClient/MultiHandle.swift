@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// A `CURLM *`: connections, and the transfers on them. Used on one thread, except for ``wake()``.
 ///
@@ -46,7 +47,10 @@ final class MultiHandle: @unchecked Sendable {
     }
 
     /// `curl_multi_poll`
-    func poll(milliseconds: Int) { curl_multi_poll(pointer, nil, 0, Int32(clamping: milliseconds), nil) }
+    func poll(milliseconds: Int) {
+        // It fails at once when the system is out of memory or descriptors; the loop must not spin on that.
+        if curl_multi_poll(pointer, nil, 0, Int32(clamping: milliseconds), nil) != CURLM_OK { usleep(10_000) }
+    }
 
     /// `curl_multi_cleanup`, which closes every connection. No transfer may be left, and nothing may be called after.
     func close() { curl_multi_cleanup(pointer) }

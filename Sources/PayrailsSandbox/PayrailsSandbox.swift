@@ -19,6 +19,9 @@ public final class PayrailsSandbox: Sendable {
         var nextWaiter = 0
         /// When the next alarm will ring.
         var alarm: Timestamp?
+        /// Calls that the rate allows at once, and when that was reckoned.
+        var permits = 0.0
+        var permitsAt: Timestamp?
         var isStopped = false
     }
 

@@ -49,7 +49,12 @@ public struct SandboxConfiguration: Sendable {
     /// Added to every answer of the API.
     public var latency: Duration = .zero
 
-    /// From an authorize to its result.
+    /// More calls than that in a second are 429; nil: no limit (section 1.6).
+    public var requestsPerSecond: Double?
+
+    /// From the acknowledgement of an authorize to `authorizeRequested`: 0.4 s were seen (section 9).
+    public var requestedDelay: Duration = .zero
+    /// From `authorizeRequested` to the result.
     public var authorizeDelay: Duration = .milliseconds(20)
     /// From a capture, cancel or refund to its result.
     public var actionDelay: Duration = .milliseconds(20)

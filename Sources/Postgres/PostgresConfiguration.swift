@@ -27,3 +27,10 @@ public struct PostgresConfiguration: Sendable {
 
     public init(connectionString: String) { self.connectionString = connectionString }
 }
+
+/// Prints no connection string, which may have a password in it.
+extension PostgresConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "PostgreSQL, at most \(maximumConnections) connections as \(applicationName)" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

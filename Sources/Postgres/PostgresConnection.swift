@@ -8,6 +8,8 @@ public final class PostgresConnection: Sendable {
         var condition = ConnectionCondition.clean
         var running = 0
         var hasEnded = false
+        /// Sent with the first statement, to save a round trip.
+        var preamble: [PostgresQuery] = []
         /// Of the last statement; the next one that succeeds clears it.
         var lastFailure: PostgresError?
     }
@@ -61,40 +63,63 @@ public final class PostgresConnection: Sendable {
         _ work: Operation.Work, within limit: Duration, isCancellable: Bool = true
     ) async throws -> [PostgresRows] {
         if isCancellable { try Task.checkCancellation() }
-        try begin()
         let operation = OperationID(value: core.nextIdentifier())
         let latest = ContinuousClock.now + limit
+        let end = min(latest, deadline ?? latest)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let task = Operation(id: operation, work: work, deadline: min(latest, deadline ?? latest)) {
-                    continuation.resume(returning: $0)
-                }
-                if !core.mailbox.post(.run(id, task)) {
-                    task.fail(PostgresError(.shutDown, "the pool has been shut down"), .broken)
-                }
+                submit(operation, work, end) { continuation.resume(returning: $0) }
                 // The handler below may have run before there was anything to cancel.
                 if isCancellable, Task.isCancelled { core.mailbox.post(.cancel(id, operation)) }
             }
         } onCancel: {
             if isCancellable { core.mailbox.post(.cancel(id, operation)) }
         }
-        finish(outcome)
         return try outcome.result.get()
+    }
+
+    /// Hands the work to the I/O thread, with what must go before it.
+    private func submit(
+        _ id: OperationID, _ work: Operation.Work, _ end: ContinuousClock.Instant,
+        _ complete: @escaping @Sendable (Outcome) -> Void
+    ) {
+        // Here, not in the task: states must be noted in the order in which the connection had them.
+        let note: @Sendable (Outcome) -> Void = { [self] outcome in
+            finish(outcome)
+            complete(outcome)
+        }
+        let refusal = lease.withLock { lease -> PostgresError? in
+            if lease.hasEnded { return PostgresError(.shutDown, "a connection used after it was given back") }
+            let preamble = lease.preamble
+            lease.preamble = []
+            var operation = Operation(id: id, work: work, deadline: end, complete: note)
+            switch work {
+            case .queries(let queries) where !preamble.isEmpty:
+                operation = Operation(
+                    id: id, work: .queries(preamble + queries), preamble: preamble.count, deadline: end, complete: note)
+            case .script where !preamble.isEmpty:
+                let opening = Operation(
+                    id: OperationID(value: core.nextIdentifier()), work: .queries(preamble), preamble: preamble.count,
+                    deadline: end, complete: { [self] in finish($0) })
+                lease.running += 1
+                core.mailbox.post(.run(self.id, opening))
+            default: break
+            }
+            lease.running += 1
+            // Posted under the lock, so that nothing of another task comes between a preamble and its place.
+            if core.mailbox.post(.run(self.id, operation)) { return nil }
+            lease.running -= 1
+            return PostgresError(.shutDown, "the pool has been shut down")
+        }
+        if let refusal { complete(Outcome(result: .failure(refusal), condition: nil)) }
     }
 
     // MARK: The lease
 
-    private func begin() throws {
-        try lease.withLock { lease in
-            if lease.hasEnded { throw PostgresError(.shutDown, "a connection used after it was given back") }
-            lease.running += 1
-        }
-    }
-
     private func finish(_ outcome: Outcome) {
         lease.withLock { lease in
             lease.running -= 1
-            if lease.condition != .broken { lease.condition = outcome.condition }
+            if lease.condition != .broken { lease.condition = outcome.condition ?? lease.condition }
             if case .failure(let error) = outcome.result {
                 lease.lastFailure = error as? PostgresError
             } else {
@@ -121,21 +146,22 @@ public final class PostgresConnection: Sendable {
         }
     }
 
-    nonisolated(nonsending) func begin(_ isolation: IsolationLevel) async throws {
-        let begin = "BEGIN ISOLATION LEVEL \(isolation.rawValue)"
-        guard !core.configuration.usesPreparedStatements else {
-            _ = try await query(PostgresQuery(unescaped: begin))
-            return
+    /// The transaction begins with the first statement.
+    func begin(_ isolation: IsolationLevel) {
+        var preamble = ["BEGIN ISOLATION LEVEL \(isolation.rawValue)"]
+        if !core.configuration.usesPreparedStatements {
+            // The session may be another one in the next transaction, so the limits are set for this one only.
+            preamble += ConnectionParameters.limits(core.configuration)
+                .map { "SET LOCAL \($0.name) = \($0.milliseconds)" }
         }
-        // The session may be another one in the next transaction, so the limits are set for this one only.
-        let limits = ConnectionParameters.limits(core.configuration)
-            .map { "SET LOCAL \($0.name) = \($0.milliseconds)" }
-        _ = try await pipeline(([begin] + limits).map(PostgresQuery.init(unescaped:)))
+        let queries = preamble.map(PostgresQuery.init(unescaped:))
+        lease.withLock { $0.preamble = queries }
     }
 
     /// Not cancellable: a commit that was sent must be heard out.
     nonisolated(nonsending) func commit() async throws {
-        let failed = lease.withLock { $0.lastFailure }
+        let (failed, hasBegun) = lease.withLock { ($0.lastFailure, $0.preamble.isEmpty) }
+        guard hasBegun else { return }
         let rows: PostgresRows
         do {
             rows = try await run(

@@ -8,7 +8,7 @@ extension PostgresError {
         }
         func letter(_ character: Character) -> Int32 { Int32(character.asciiValue ?? 0) }
 
-        let message = field(letter("M")) ?? String(cString: PQresultErrorMessage(result)).trimmed
+        let message = field(letter("M")) ?? String(cString: PQresultErrorMessage(result)).inOneLine
         let state = field(letter("C"))
         let severity = field(letter("V"))
         let code: Code =

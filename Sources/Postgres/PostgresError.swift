@@ -80,8 +80,11 @@ extension PostgresError {
     }
 }
 
-extension PostgresError: CustomStringConvertible {
+extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { describe(includingData: false) }
+    public var debugDescription: String { description }
+    /// Nothing, so that nothing that prints values by reflection prints data.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 
     /// The error in one line.
     /// - Parameter includingData: adds the detail and the messages that can quote values. For a developer's eyes.

@@ -45,7 +45,7 @@ public struct PostgresQuery: Sendable, ExpressibleByStringInterpolation {
             sql += "$\(bindings.count)"
         }
 
-        /// An optional value; nil binds NULL.
+        /// nil is bound as NULL. (Without this the compiler would warn of an optional in a string.)
         public mutating func appendInterpolation(_ value: (some PostgresEncodable)?) {
             bindings.append(value)
             sql += "$\(bindings.count)"
@@ -54,4 +54,11 @@ public struct PostgresQuery: Sendable, ExpressibleByStringInterpolation {
         /// A trusted piece of SQL, taken as it is.
         public mutating func appendInterpolation(unescaped piece: String) { sql += piece }
     }
+}
+
+/// Prints the SQL and never a parameter.
+extension PostgresQuery: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { sql }
+    public var debugDescription: String { sql }
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

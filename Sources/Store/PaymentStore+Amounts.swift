@@ -73,9 +73,8 @@ extension PaymentStore {
             guard let current, current.state == .created else {
                 // No execution could be paid with it any more: the next session is made at the new amount.
                 checkout.change(to: amount, basketVersion: basketVersion)
-                let settled = try await transaction.settle(checkout)
-                try await transaction.insertEvent(.checkoutAmountChanged, about: settled)
-                return .settled(settled.checkout)
+                return .settled(
+                    try await transaction.settle(checkout, announcing: [.checkoutAmountChanged]).checkout)
             }
             let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .moveAmount, checkout: id, execution: current.reference,
@@ -121,9 +120,9 @@ extension PaymentStore {
                 checkout.amountState = .unknown
             }
             try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
-            let settled = try await transaction.settle(checkout)
-            if case .applied = result { try await transaction.insertEvent(.checkoutAmountChanged, about: settled) }
-            return settled.checkout
+            var announcing: [EventType] = []
+            if case .applied = result { announcing = [.checkoutAmountChanged] }
+            return try await transaction.settle(checkout, announcing: announcing).checkout
         }
     }
 }

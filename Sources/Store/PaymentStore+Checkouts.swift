@@ -63,12 +63,10 @@ extension PaymentStore {
             checkout.lease = nil
             for execution in executions where execution.cancelReason == nil {
                 if execution.state.isInFlight || execution.state == .created {
-                    try await transaction.planCancel(of: execution, checkout: id, reason: .checkoutCancelled)
+                    try await transaction.planCancel(of: execution, checkout: id)
                 }
             }
-            let settled = try await transaction.settle(checkout)
-            try await transaction.insertEvent(.checkoutCancelled, about: settled)
-            return .cancelled(settled)
+            return .cancelled(try await transaction.settle(checkout, announcing: [.checkoutCancelled]))
         }
     }
 }
@@ -81,12 +79,29 @@ public struct ReadCheckout: Sendable {
 }
 
 extension Transaction {
+    /// Writes down that an execution of an order that was given up is cancelled; a worker sends it.
+    fileprivate func planCancel(of execution: CheckoutExecution, checkout: CheckoutID) async throws {
+        let reason = CancelReason.checkoutCancelled.rawValue
+        _ = try await connection.pipeline([
+            "UPDATE executions SET cancel_reason = \(reason) WHERE id = \(execution.id.uuid)",
+            """
+            INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
+                intent_reason, created_at, due_at)
+            VALUES (\(identifiers.next()), 'cancel', \(checkout.uuid), \(execution.id.uuid),
+                \(execution.reference.workflowCode), \(identifiers.next()), 'prepared', \(reason), \(now.stored),
+                \(now.stored))
+            ON CONFLICT (execution_id) WHERE kind = 'cancel' AND state <> 'failed' DO NOTHING
+            """,
+        ])
+    }
+
     fileprivate func view(_ checkout: Checkout?) async throws -> ReadCheckout? {
         guard let checkout else { return nil }
         let executions = try await readExecutions(of: checkout.id).map(\.execution)
         var payload: InitPayload?
         if let current = executions.first(where: { $0.id == checkout.currentExecution }), current.state == .created,
-            current.amount == checkout.amount, now < current.createdAt + policy.initFresh, checkout.status == .open
+            checkout.amountState == .inStep, current.amount == checkout.amount,
+            now < current.createdAt + policy.initFresh, checkout.status == .open
         {
             payload = try await readPayload(of: current.id)
         }

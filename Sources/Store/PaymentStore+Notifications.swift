@@ -51,22 +51,29 @@ extension PaymentStore {
     /// Applies stored notifications, oldest first; any number of processes may do so at once. One that can't be
     /// applied stops nothing: it is set aside with its error.
     ///
-    /// - Parameter read: what a body says; called outside of any transaction.
+    /// - Parameter read: what a body says.
     public func applyNotifications(
+        limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
+        do {
+            return try await applyBatch(limit: limit, only: nil, read: read)
+        } catch let error where error.isAboutData {
+            return try await applyOneByOne(limit: limit, read: read)
+        }
+    }
+
+    /// One of a batch is poisoned: each by itself, so that only that one is set aside.
+    private func applyOneByOne(
         limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
     ) async throws -> AppliedCount {
         var count = AppliedCount()
         let waiting = try await pool.query(
-            "SELECT id, body, received_at FROM notifications WHERE state = 'received' ORDER BY id LIMIT \(limit)")
+            "SELECT id FROM notifications WHERE state = 'received' ORDER BY id LIMIT \(limit)")
         for row in waiting {
-            let (id, body, receivedAt) = try row.decode((Int64, Data, PostgresTimestamp).self)
-            let meaning = read(body, receivedAt.timestamp)
+            let id = try row.decode("id", as: Int64.self)
             do {
-                try await apply(meaning, to: id, count: &count)
-            } catch let error as PostgresError where !error.isRefusedData {
-                // The database's trouble, not the notification's: it stays for the next round.
-                throw error
-            } catch {
+                count.add(try await applyBatch(limit: 1, only: id, read: read))
+            } catch let error where error.isAboutData {
                 try await setAside(id, reason: "\(error)")
                 count.dead += 1
             }
@@ -74,37 +81,24 @@ extension PaymentStore {
         return count
     }
 
-    private func apply(_ meaning: NotificationMeaning, to id: Int64, count: inout AppliedCount) async throws {
-        let state: String? = try await transact { transaction in
-            let mine = try await transaction.query(
-                "SELECT 1 AS one FROM notifications WHERE id = \(id) AND state = 'received' FOR UPDATE SKIP LOCKED")
-            guard !mine.isEmpty else { return nil }
-            let state: String
-            var execution: ExecutionID?
-            var event: String?
-            var problem: String?
-            switch meaning {
-            case .facts(let facts, let about, let name):
-                (execution, event) = (about, name)
-                state = try await transaction.learn(facts, about: about) ? "applied" : "parked"
-            case .ignored(let name):
-                (state, event) = ("ignored", name)
-            case .unreadable(let reason):
-                (state, problem) = ("ignored", reason)
-            }
-            _ = try await transaction.query(
+    /// Applies many in one transaction, in as many statements as for one.
+    private func applyBatch(
+        limit: Int, only: Int64?, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
+        try await transact { transaction in
+            let waiting = try await transaction.query(
                 """
-                UPDATE notifications SET state = \(state), event = \(event), execution_id = \(execution?.uuid),
-                    error = \(problem), attempts = attempts + 1, applied_at = \(transaction.now.stored)
-                WHERE id = \(id)
+                SELECT id, body, received_at FROM notifications
+                WHERE state = 'received' AND (\(only)::bigint IS NULL OR id = \(only))
+                ORDER BY id LIMIT \(limit) FOR UPDATE SKIP LOCKED
                 """)
-            return state
-        }
-        switch state {
-        case "applied": count.applied += 1
-        case "parked": count.parked += 1
-        case "ignored": count.ignored += 1
-        default: break
+            let notifications = try waiting.map { row in
+                let (id, body, receivedAt) = try row.decode((Int64, Data, PostgresTimestamp).self)
+                return (id: id, meaning: read(body, receivedAt.timestamp))
+            }
+            guard !notifications.isEmpty else { return AppliedCount() }
+            let known = try await transaction.learn(notifications.flatMap(\.meaning.facts))
+            return try await transaction.finish(notifications, known: known)
         }
     }
 
@@ -129,7 +123,85 @@ extension PaymentStore {
     }
 }
 
-extension PostgresError {
-    /// The data itself was refused (class 22 or 23, or it could not be encoded): trying again changes nothing.
-    var isRefusedData: Bool { sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("23") } ?? false }
+extension Transaction {
+    /// Learns facts about many executions and settles what follows. Which of the executions are known here.
+    fileprivate func learn(_ facts: [(execution: ExecutionID, fact: Fact)]) async throws -> Set<ExecutionID> {
+        let executions = Set(facts.map(\.execution))
+        guard !executions.isEmpty else { return [] }
+        try await lockFacts(of: executions)
+        let new = Set(try await insertFacts(facts))
+        let checkouts = try await checkouts(of: executions)
+        let changed = Set(new.compactMap { checkouts[$0] })
+        try await settle(try await lockCheckouts(Array(changed)))
+        return Set(checkouts.keys)
+    }
+
+    /// Writes down what became of each notification.
+    fileprivate func finish(
+        _ notifications: [(id: Int64, meaning: NotificationMeaning)], known: Set<ExecutionID>
+    ) async throws -> AppliedCount {
+        var count = AppliedCount()
+        var states: [String] = []
+        var events: [String?] = []
+        var executions: [UUID?] = []
+        var errors: [String?] = []
+        for (_, meaning) in notifications {
+            switch meaning {
+            case .facts(_, let execution, let event):
+                let isKnown = known.contains(execution)
+                count.applied += isKnown ? 1 : 0
+                count.parked += isKnown ? 0 : 1
+                states.append(isKnown ? "applied" : "parked")
+                events.append(event)
+                executions.append(execution.uuid)
+                errors.append(nil)
+            case .ignored(let event):
+                count.ignored += 1
+                states.append("ignored")
+                events.append(event)
+                executions.append(nil)
+                errors.append(nil)
+            case .unreadable(let reason):
+                count.ignored += 1
+                states.append("ignored")
+                events.append(nil)
+                executions.append(nil)
+                errors.append(reason)
+            }
+        }
+        _ = try await query(
+            """
+            UPDATE notifications SET state = new.state, event = new.event, execution_id = new.execution_id,
+                error = new.error, attempts = attempts + 1, applied_at = \(now.stored)
+            FROM unnest(\(notifications.map(\.id)), \(states), \(events), \(executions), \(errors))
+                AS new(id, state, event, execution_id, error)
+            WHERE notifications.id = new.id
+            """)
+        return count
+    }
+}
+
+extension NotificationMeaning {
+    fileprivate var facts: [(execution: ExecutionID, fact: Fact)] {
+        guard case .facts(let facts, let execution, _) = self else { return [] }
+        return facts.map { (execution, $0) }
+    }
+}
+
+extension AppliedCount {
+    fileprivate mutating func add(_ other: AppliedCount) {
+        applied += other.applied
+        parked += other.parked
+        ignored += other.ignored
+        dead += other.dead
+    }
+}
+
+extension Error {
+    /// The data itself was refused (class 22, or a CHECK), or a row can't be read: trying again changes nothing.
+    /// Anything else is the database's trouble, or a race (a unique index), and passes.
+    fileprivate var isAboutData: Bool {
+        guard let error = self as? PostgresError else { return self is CorruptRow }
+        return error.sqlState.map { $0.hasPrefix("22") || $0 == "23514" || $0 == "23502" } ?? false
+    }
 }

@@ -94,6 +94,7 @@ extension PaymentStore {
             else { throw CorruptRow(table: "operations", detail: "a planned session is gone") }
             if !operation.state.isFinal {
                 let ordinal = try await transaction.ordinal(of: operation.id)
+                let isFirst = checkout.currentExecution == nil
                 try await transaction.insertExecution(
                     execution, checkout: checkout.id, ordinal: ordinal,
                     merchantReference: planned.request.merchantReference, amount: planned.request.amount,
@@ -104,8 +105,8 @@ extension PaymentStore {
                 try await transaction.writeOperation(operation, dueAt: nil)
                 checkout.currentExecution = execution.id
                 if checkout.status == .failed { checkout.status = .open }
-                let settled = try await transaction.settle(checkout)
-                if ordinal == 1 { try await transaction.insertEvent(.checkoutCreated, about: settled) }
+                let settled = try await transaction.settle(
+                    checkout, announcing: isFirst ? [.checkoutCreated] : [])
                 return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
             }
             let settled = try await transaction.settle(checkout)

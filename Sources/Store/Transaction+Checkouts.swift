@@ -16,6 +16,17 @@ extension Transaction {
             .first.map(Self.checkout(from:))
     }
 
+    /// The same for many, always in the order of their ids.
+    func lockCheckouts(_ ids: [CheckoutID]) async throws -> [Checkout] {
+        guard !ids.isEmpty else { return [] }
+        return try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = ANY(\(ids.map(\.uuid)))
+            ORDER BY id FOR UPDATE
+            """
+        ).map(Self.checkout(from:))
+    }
+
     func readCheckout(_ id: CheckoutID) async throws -> Checkout? {
         try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid)").first.map(
             Self.checkout(from:))

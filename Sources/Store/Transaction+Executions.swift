@@ -7,6 +7,8 @@ import Postgres
 struct StoredExecution {
     var execution: CheckoutExecution
     let storedState: ExecutionState
+    let storedCancelReason: CancelReason?
+    let storedCancelReported: Bool
     let storedAuthorizedMinor: Int64?
     let storedCapturedMinor: Int64?
     let storedRefundedMinor: Int64?
@@ -19,42 +21,67 @@ struct StoredExecution {
 extension Transaction {
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
+        try await readExecutions(of: [checkout])[checkout] ?? []
+    }
+
+    /// The same for many checkouts, in two statements.
+    func readExecutions(of checkouts: [CheckoutID]) async throws -> [CheckoutID: [StoredExecution]] {
         let rows = try await query(
             """
-            SELECT id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency, cancel_reason,
-                cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks, check_at,
-                changed_at
-            FROM executions WHERE checkout_id = \(checkout.uuid) ORDER BY ordinal
+            SELECT checkout_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency,
+                cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks,
+                check_at, changed_at
+            FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) ORDER BY checkout_id, ordinal
             """)
         let ids = try rows.map { ExecutionID(try $0.decode("id", as: UUID.self)) }
         let facts = ids.isEmpty ? [:] : try await readFacts(of: ids)
-        return try rows.map { row in
-            let (
-                id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
-                authorized, captured, refunded, checks, checkAt, changedAt
-            ) = try row.decode(
-                (
-                    UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp, Int64?, Int64?,
-                    Int64?, Int, PostgresTimestamp?, PostgresTimestamp
-                ).self)
-            let known = facts[ExecutionID(id)] ?? []
-            return StoredExecution(
-                execution: CheckoutExecution(
-                    reference: ExecutionReference(id: ExecutionID(id), workflowCode: workflowCode), ordinal: ordinal,
-                    merchantReference: reference, amount: try Money(minor: minor, code: code, table: "executions"),
-                    picture: ExecutionPicture(of: known.map(\.fact)),
-                    cancelReason: try cancelReason.map { try legal($0, "executions") },
-                    cancelReported: cancelReported, createdAt: createdAt.timestamp),
-                storedState: try legal(state, "executions"), storedAuthorizedMinor: authorized,
-                storedCapturedMinor: captured, storedRefundedMinor: refunded, checks: checks,
-                checkAt: checkAt?.timestamp, changedAt: changedAt.timestamp, facts: known)
+        var executions: [CheckoutID: [StoredExecution]] = [:]
+        for (row, id) in zip(rows, ids) {
+            let checkout = CheckoutID(try row.decode("checkout_id", as: UUID.self))
+            executions[checkout, default: []].append(try Self.execution(from: row, facts: facts[id] ?? []))
         }
+        return executions
+    }
+
+    private static func execution(from row: PostgresRow, facts: [LearnedFact]) throws -> StoredExecution {
+        let (
+            _, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
+            authorized, captured, refunded, checks, checkAt, changedAt
+        ) = try row.decode(
+            (
+                UUID, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp, Int64?,
+                Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
+            ).self)
+        let reason: CancelReason? = try cancelReason.map { try legal($0, "executions") }
+        return StoredExecution(
+            execution: CheckoutExecution(
+                reference: ExecutionReference(id: ExecutionID(id), workflowCode: workflowCode), ordinal: ordinal,
+                merchantReference: reference, amount: try Money(minor: minor, code: code, table: "executions"),
+                picture: ExecutionPicture(of: facts.map(\.fact)), cancelReason: reason,
+                cancelReported: cancelReported, createdAt: createdAt.timestamp),
+            storedState: try legal(state, "executions"), storedCancelReason: reason,
+            storedCancelReported: cancelReported, storedAuthorizedMinor: authorized, storedCapturedMinor: captured,
+            storedRefundedMinor: refunded, checks: checks, checkAt: checkAt?.timestamp,
+            changedAt: changedAt.timestamp, facts: facts)
     }
 
     /// Which checkout an execution belongs to; nil for one that isn't ours, or isn't known yet.
     func checkout(of execution: ExecutionID) async throws -> CheckoutID? {
         try await query("SELECT checkout_id FROM executions WHERE id = \(execution.uuid)")
             .first.map { CheckoutID(try $0.decode("checkout_id", as: UUID.self)) }
+    }
+
+    /// The same for many; those that aren't known are left out.
+    func checkouts(of executions: some Collection<ExecutionID>) async throws -> [ExecutionID: CheckoutID] {
+        guard !executions.isEmpty else { return [:] }
+        var checkouts: [ExecutionID: CheckoutID] = [:]
+        for row in try await query(
+            "SELECT id, checkout_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))")
+        {
+            let (id, checkout) = try row.decode((UUID, UUID).self)
+            checkouts[ExecutionID(id)] = CheckoutID(checkout)
+        }
+        return checkouts
     }
 
     /// Makes an execution known. Again for the same one: nothing.
@@ -88,10 +115,12 @@ extension Transaction {
         return InitPayload(version: version, data: Secret(data))
     }
 
+    /// The payload goes: an app that starts from it would start with the amount before.
     func writeExecutionAmount(_ amount: Money, of execution: ExecutionID) async throws {
         _ = try await query(
             """
-            UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code)
+            UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code),
+                init_version = NULL, init_data = NULL
             WHERE id = \(execution.uuid)
             """)
     }

@@ -7,31 +7,40 @@ import Postgres
 extension Transaction {
     /// Holds an execution's facts still, also where no row of it exists yet: whoever makes it known and whoever learns
     /// something about it must not miss each other.
-    func lockFacts(of execution: ExecutionID) async throws {
-        let high = withUnsafeBytes(of: execution.uuid.uuid) { $0.loadUnaligned(as: Int64.self) }
-        let low = withUnsafeBytes(of: execution.uuid.uuid) { $0.loadUnaligned(fromByteOffset: 8, as: Int64.self) }
-        _ = try await query("SELECT pg_advisory_xact_lock(\(high ^ low))")
+    func lockFacts(of execution: ExecutionID) async throws { try await lockFacts(of: [execution]) }
+
+    /// The same for many, always in one order, so that two who take several can't wait for each other.
+    func lockFacts(of executions: some Collection<ExecutionID>) async throws {
+        let keys = Set(executions.map(\.lockKey)).sorted()
+        _ = try await query("SELECT pg_advisory_xact_lock(key) FROM unnest(\(keys)) AS key")
     }
 
     /// Adds facts; what was known before is left as it is. How many were new.
     func insertFacts(_ facts: [Fact], of execution: ExecutionID) async throws -> Int {
-        guard !facts.isEmpty else { return 0 }
+        try await insertFacts(facts.map { (execution, $0) }).count
+    }
+
+    /// The same for many executions; the execution of each fact that was new.
+    func insertFacts(_ learned: [(execution: ExecutionID, fact: Fact)]) async throws -> [ExecutionID] {
+        guard !learned.isEmpty else { return [] }
+        let facts = learned.map(\.fact)
         let currency = facts.map { ($0.amount ?? $0.captured ?? $0.refunded)?.currency.code }
         return try await query(
             """
             INSERT INTO facts (execution_id, identity, kind, code, action, action_id, phase, success, amount_minor,
                 captured_minor, refunded_minor, currency, reason, action_required, payment_id, payment_method_code,
                 instrument_id, dispute_id, at_seconds, at_nanoseconds, source, learned_at)
-            SELECT \(execution.uuid), fact.*, \(now.stored) FROM unnest(\(facts.map(\.storedIdentity)),
-                \(facts.map(\.kind.rawValue)), \(facts.map(\.code)), \(facts.map(\.action)), \(facts.map(\.actionID)),
-                \(facts.map { $0.phase?.rawValue }), \(facts.map(\.success)), \(facts.map { $0.amount?.minor }),
-                \(facts.map { $0.captured?.minor }), \(facts.map { $0.refunded?.minor }), \(currency),
-                \(facts.map(\.reason)), \(facts.map(\.actionRequired)), \(facts.map(\.paymentID)),
-                \(facts.map(\.paymentMethodCode)), \(facts.map(\.instrumentID)), \(facts.map(\.disputeID)),
-                \(facts.map(\.at.seconds)), \(facts.map(\.at.nanoseconds)), \(facts.map(\.source.rawValue))) AS fact
-            ON CONFLICT DO NOTHING
+            SELECT fact.*, \(now.stored) FROM unnest(\(learned.map(\.execution.uuid)),
+                \(facts.map(\.storedIdentity)), \(facts.map(\.kind.rawValue)), \(facts.map(\.code)),
+                \(facts.map(\.action)), \(facts.map(\.actionID)), \(facts.map { $0.phase?.rawValue }),
+                \(facts.map(\.success)), \(facts.map { $0.amount?.minor }), \(facts.map { $0.captured?.minor }),
+                \(facts.map { $0.refunded?.minor }), \(currency), \(facts.map(\.reason)),
+                \(facts.map(\.actionRequired)), \(facts.map(\.paymentID)), \(facts.map(\.paymentMethodCode)),
+                \(facts.map(\.instrumentID)), \(facts.map(\.disputeID)), \(facts.map(\.at.seconds)),
+                \(facts.map(\.at.nanoseconds)), \(facts.map(\.source.rawValue))) AS fact
+            ON CONFLICT DO NOTHING RETURNING execution_id
             """
-        ).affected
+        ).map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
     }
 
     /// All that is known of these executions.
@@ -76,4 +85,13 @@ extension Transaction {
 extension Fact {
     /// Half a SHA-256 of the fact's identity: enough to never collide, small in the key.
     var storedIdentity: Data { Crypto.sha256(Data(identity.utf8)).prefix(16) }
+}
+
+extension ExecutionID {
+    /// What stands for it among the advisory locks: two executions with the same key only wait for each other.
+    fileprivate var lockKey: Int64 {
+        withUnsafeBytes(of: uuid.uuid) { bytes in
+            bytes.loadUnaligned(as: Int64.self) ^ bytes.loadUnaligned(fromByteOffset: 8, as: Int64.self)
+        }
+    }
 }

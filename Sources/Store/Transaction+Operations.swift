@@ -63,6 +63,16 @@ extension Transaction {
         ).map(Self.operation(from:))
     }
 
+    /// The operations of these checkouts that aren't final, and those that succeeded: what facts must be held against.
+    func readOperationsThatMatter(of checkouts: [CheckoutID]) async throws -> [PaymentOperation] {
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM operations
+            WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) AND state <> 'failed' ORDER BY created_at, id
+            """
+        ).map(Self.operation(from:))
+    }
+
     /// Writes what became of an operation, and when it is looked at next. Its lease ends.
     func writeOperation(_ operation: PaymentOperation, dueAt: Timestamp?) async throws {
         let finishedAt = operation.state.isFinal ? now.stored : nil

@@ -14,130 +14,143 @@ public struct SettledCheckout: Sendable {
 extension Transaction {
     /// Makes true what the facts mean: the one place where a checkout's status, its executions' states, the results of
     /// its operations and the events about them are written. The caller holds the checkout's lock.
+    ///
+    /// - Parameter announcing: events of the caller's own change.
     @discardableResult
-    func settle(_ checkout: Checkout) async throws -> SettledCheckout {
-        var stored = try await readExecutions(of: checkout.id)
-        var operations = try await readOpenOperations(of: checkout.id)
-        let failures = try await settleOperations(&operations, executions: stored.map(\.execution))
-
-        let move = operations.first { $0.kind == .moveAmount }
-        let settlement = Settlement(
-            of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
-            now: now)
-        for effect in settlement.effects {
-            try await perform(effect, on: settlement.checkout, executions: &stored, move: move)
-        }
-        try await writeCheckout(settlement.checkout, dueAt: settlement.dueAt)
-
-        let settled = SettledCheckout(checkout: settlement.checkout, executions: stored.map(\.execution))
-        for effect in settlement.effects {
-            if case .event(let type) = effect { try await insertEvent(type, about: settled) }
-        }
-        for execution in stored { try await writeExecution(execution, of: settled.checkout) }
-        for operation in failures {
-            try await insertEvent(
-                .operationFailed, checkout: checkout.id, execution: operation.execution?.id,
-                data: ["operation": operation.json])
-        }
+    func settle(_ checkout: Checkout, announcing: [EventType] = []) async throws -> SettledCheckout {
+        let holdings = try await readHoldings(of: [checkout.id])
+        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        let settled = changes.settle(checkout, holdings[checkout.id] ?? CheckoutHoldings(), announcing: announcing)
+        try await write(changes)
         return settled
     }
 
-    /// The operations that the facts decide; the failed ones are returned to be told.
-    private func settleOperations(
-        _ operations: inout [PaymentOperation], executions: [CheckoutExecution]
-    ) async throws -> [PaymentOperation] {
-        var failures: [PaymentOperation] = []
-        for index in operations.indices {
-            guard let execution = executions.first(where: { $0.id == operations[index].execution?.id }),
-                let result = operations[index].result(in: execution.picture)
-            else { continue }
-            operations[index].state = result.state
-            operations[index].reason = result.reason
-            try await writeOperation(operations[index], dueAt: nil)
-            if result.state == .failed { failures.append(operations[index]) }
+    /// The same for many at once, in as many statements as for one.
+    func settle(_ checkouts: [Checkout]) async throws {
+        guard !checkouts.isEmpty else { return }
+        let holdings = try await readHoldings(of: checkouts.map(\.id))
+        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        for checkout in checkouts {
+            _ = changes.settle(checkout, holdings[checkout.id] ?? CheckoutHoldings(), announcing: [])
         }
-        operations.removeAll(where: \.state.isFinal)
-        return failures
+        try await write(changes)
     }
 
-    private func perform(
-        _ effect: Settlement.Effect, on checkout: Checkout, executions: inout [StoredExecution],
-        move: PaymentOperation?
-    ) async throws {
-        switch effect {
-        case .cancel(let id, let reason):
-            guard let index = executions.firstIndex(where: { $0.execution.id == id }) else { return }
-            executions[index].execution.cancelReason = reason
-            try await planCancel(of: executions[index].execution, checkout: checkout.id, reason: reason)
-        case .cancelled(let id):
-            guard let index = executions.firstIndex(where: { $0.execution.id == id }) else { return }
-            executions[index].execution.cancelReported = true
-        case .read(let id):
-            _ = try await query("UPDATE executions SET check_at = \(now.stored) WHERE id = \(id.uuid)")
-        case .amountMoved(let applied):
-            guard var move else { return }
-            move.state = applied ? .succeeded : .failed
-            move.reason = applied ? nil : "the payment was authorized for the amount before"
-            try await writeOperation(move, dueAt: nil)
-            if applied, let id = checkout.currentExecution {
-                try await writeExecutionAmount(checkout.amount, of: id)
-            }
-        case .held, .event: break
+    func readHoldings(of checkouts: [CheckoutID]) async throws -> [CheckoutID: CheckoutHoldings] {
+        var holdings: [CheckoutID: CheckoutHoldings] = [:]
+        for (id, executions) in try await readExecutions(of: checkouts) {
+            holdings[id, default: CheckoutHoldings()].executions = executions
         }
+        for operation in try await readOperationsThatMatter(of: checkouts) {
+            guard let id = operation.checkout else { continue }
+            if !operation.state.isFinal { holdings[id, default: CheckoutHoldings()].operations.append(operation) }
+            guard operation.state != .failed, let execution = operation.execution?.id else { continue }
+            if operation.kind == .cancel { holdings[id, default: CheckoutHoldings()].cancelled.insert(execution) }
+            holdings[id, default: CheckoutHoldings()].actions.account(for: operation)
+        }
+        return holdings
     }
 
-    /// Writes the cancel of an execution down for a worker; at most one is ever open for an execution.
-    func planCancel(of execution: CheckoutExecution, checkout: CheckoutID, reason: CancelReason) async throws {
-        _ = try await query(
-            "UPDATE executions SET cancel_reason = \(reason.rawValue) WHERE id = \(execution.id.uuid)")
-        let exists = try await query(
+    /// Writes all that was decided: one statement for each kind of row, all in one round trip.
+    private func write(_ changes: SettlementChanges) async throws {
+        var queries: [PostgresQuery] = []
+        if let query = update(changes.checkouts) { queries.append(query) }
+        if let query = update(changes.executions) { queries.append(query) }
+        for (execution, amount) in changes.amounts {
+            queries.append(
+                """
+                UPDATE executions SET amount_minor = \(amount.minor), currency = \(amount.currency.code),
+                    init_version = NULL, init_data = NULL
+                WHERE id = \(execution.uuid)
+                """)
+        }
+        for operation in changes.finished {
+            queries.append(
+                """
+                UPDATE operations SET state = \(operation.state.rawValue), action_id = \(operation.actionID),
+                    reason = \(operation.reason), finished_at = \(now.stored), lease_owner = NULL, lease_until = NULL,
+                    due_at = NULL
+                WHERE id = \(operation.id.uuid)
+                """)
+        }
+        for operation in changes.cancels {
+            guard let execution = operation.execution else { continue }
+            queries.append(
+                """
+                INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
+                    intent_reason, created_at, due_at)
+                VALUES (\(operation.id.uuid), 'cancel', \(operation.checkout?.uuid), \(execution.id.uuid),
+                    \(execution.workflowCode), \(operation.key.uuid), 'prepared', \(operation.intentReason),
+                    \(now.stored), \(now.stored))
+                """)
+        }
+        if let query = insert(changes.events) { queries.append(query) }
+        guard !queries.isEmpty else { return }
+        _ = try await connection.pipeline(queries)
+    }
+
+    private func update(_ rows: [SettlementChanges.CheckoutRow]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let checkouts = rows.map(\.checkout)
+        return """
+            UPDATE checkouts SET status = new.status, amount_minor = new.amount_minor, currency = new.currency,
+                amount_version = new.amount_version, amount_state = new.amount_state,
+                basket_version = new.basket_version, current_execution_id = new.current_execution_id,
+                kept_execution_id = new.kept_execution_id, lease_execution_id = new.lease_execution_id,
+                lease_until = new.lease_until, due_at = new.due_at
+            FROM unnest(\(checkouts.map(\.id.uuid)), \(checkouts.map(\.status.rawValue)),
+                \(checkouts.map(\.amount.minor)), \(checkouts.map(\.amount.currency.code)),
+                \(checkouts.map(\.amountVersion)), \(checkouts.map(\.amountState.rawValue)),
+                \(checkouts.map(\.basketVersion)), \(checkouts.map { $0.currentExecution?.uuid }),
+                \(checkouts.map { $0.keptExecution?.uuid }), \(checkouts.map { $0.lease?.execution.uuid }),
+                \(checkouts.map { $0.lease?.until.stored }), \(rows.map { $0.dueAt?.stored }))
+                AS new(id, status, amount_minor, currency, amount_version, amount_state, basket_version,
+                    current_execution_id, kept_execution_id, lease_execution_id, lease_until, due_at)
+            WHERE checkouts.id = new.id
             """
-            SELECT 1 AS one FROM operations
-            WHERE execution_id = \(execution.id.uuid) AND kind = 'cancel' AND state <> 'failed'
-            """)
-        guard exists.isEmpty else { return }
-        let operation = PaymentOperation(
-            id: OperationID(identifiers.next()), kind: .cancel, checkout: checkout, execution: execution.reference,
-            key: IdempotencyKey(identifiers.next()), intentReason: reason.rawValue, createdAt: now)
-        try await insertOperation(operation, workflowCode: execution.reference.workflowCode, owner: nil)
     }
 
-    /// Writes what the facts say about an execution, and tells what changed.
-    private func writeExecution(_ stored: StoredExecution, of checkout: Checkout) async throws {
-        let execution = stored.execution
-        let picture = execution.picture
-        let captured = picture.captured?.minor
-        let refunded = picture.refunded?.minor
-        let hasChanged =
-            stored.storedState != picture.state || stored.storedAuthorizedMinor != picture.authorized?.minor
-            || stored.storedCapturedMinor != captured || stored.storedRefundedMinor != refunded
-        let hasLease = checkout.lease?.execution == execution.id
-        var checkAt = stored.checkAt
-        if hasChanged || (checkAt == nil && stored.checks == 0) {
-            checkAt = policy.healing.next(
-                for: picture.state, checks: 0, changedAt: now, hasLease: hasLease, now: now,
-                jitter: .random(in: 0...255))
-        }
-        _ = try await query(
+    private func update(_ rows: [SettlementChanges.ExecutionRow]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let executions = rows.map(\.execution)
+        return """
+            UPDATE executions SET state = new.state, authorized_minor = new.authorized,
+                captured_minor = new.captured, refunded_minor = new.refunded, cancel_reason = new.cancel_reason,
+                cancel_reported = new.cancel_reported, check_at = new.check_at,
+                checks = CASE WHEN new.has_changed THEN 0 ELSE checks END,
+                changed_at = CASE WHEN new.has_changed THEN \(now.stored) ELSE changed_at END
+            FROM unnest(\(executions.map(\.id.uuid)), \(executions.map(\.state.rawValue)),
+                \(executions.map { $0.picture.authorized?.minor }), \(executions.map { $0.picture.captured?.minor }),
+                \(executions.map { $0.picture.refunded?.minor }), \(executions.map { $0.cancelReason?.rawValue }),
+                \(executions.map(\.cancelReported)), \(rows.map { $0.checkAt?.stored }), \(rows.map(\.hasChanged)))
+                AS new(id, state, authorized, captured, refunded, cancel_reason, cancel_reported, check_at, has_changed)
+            WHERE executions.id = new.id
             """
-            UPDATE executions SET state = \(picture.state.rawValue), authorized_minor = \(picture.authorized?.minor),
-                captured_minor = \(captured), refunded_minor = \(refunded),
-                cancel_reported = \(execution.cancelReported), check_at = \(checkAt?.stored),
-                checks = CASE WHEN \(hasChanged) THEN 0 ELSE checks END,
-                changed_at = CASE WHEN \(hasChanged) THEN \(now.stored) ELSE changed_at END
-            WHERE id = \(execution.id.uuid)
-            """)
-        guard hasChanged else { return }
-        var types: [EventType] = []
-        if (captured ?? 0) > (stored.storedCapturedMinor ?? 0) { types.append(.executionCaptured) }
-        if picture.state == .cancelled, stored.storedState != .cancelled { types.append(.executionCancelled) }
-        if (refunded ?? 0) > (stored.storedRefundedMinor ?? 0), picture.state != .cancelled {
-            types.append(.executionRefunded)
-        }
-        for type in types {
-            try await insertEvent(
-                type, checkout: checkout.id, execution: execution.id,
-                data: ["execution": execution.json(checkout: checkout.id, facts: stored.facts)])
+    }
+
+    private func insert(_ events: [SettlementChanges.Event]) -> PostgresQuery? {
+        guard !events.isEmpty else { return nil }
+        return """
+            INSERT INTO events (id, type, scope, checkout_id, execution_id, data, time)
+            SELECT new.id, new.type, new.scope, new.checkout_id, new.execution_id, new.data::jsonb, \(now.stored)
+            FROM unnest(\(events.map { _ in identifiers.next() }), \(events.map(\.type.rawValue)),
+                \(events.map(\.type.scope.rawValue)), \(events.map(\.checkout.uuid)),
+                \(events.map { $0.execution?.uuid }), \(events.map(\.data.text)))
+                WITH ORDINALITY AS new(id, type, scope, checkout_id, execution_id, data, place)
+            ORDER BY new.place
+            """
+    }
+}
+
+extension AccountedActions {
+    fileprivate mutating func account(for operation: PaymentOperation) {
+        if let id = operation.actionID { actionIDs.insert(id) }
+        guard operation.state == .succeeded, let execution = operation.execution?.id, let amount = operation.amount
+        else { return }
+        switch operation.kind {
+        case .capture: captured[execution, default: 0] += amount.minor
+        case .refund: refunded[execution, default: 0] += amount.minor
+        case .cancel, .createSession, .moveAmount: break
         }
     }
 }

@@ -61,6 +61,7 @@ struct SandboxOptions {
             (configuration.authorizeDelay, configuration.actionDelay) = (delay, delay)
         case "--notify-backoff-ms": configuration.notificationBackoff = .milliseconds(try count(name, value()))
         case "--token-seconds": configuration.tokenLifetime = .seconds(try count(name, value()))
+        case "--rate-limit": configuration.requestsPerSecond = Double(max(1, try count(name, value())))
         case "--capture-mode":
             let mode = try value()
             guard ["Manual", "Instant", "Delayed"].contains(mode) else {
@@ -107,6 +108,7 @@ struct SandboxOptions {
           --notify-backoff-ms N     before the first repetition of a notification, doubling (21000)
           --capture-mode MODE       Manual, Instant or Delayed (Manual)
           --token-seconds N         how long an access token lives (3600)
+          --rate-limit N            calls in a second before 429 (none)
           --seed N                  the same ids and the same bad luck as another run
           --help
 

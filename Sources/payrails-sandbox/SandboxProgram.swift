@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import PayrailsSandbox
 
@@ -27,7 +28,7 @@ enum SandboxProgram {
             try sandbox.start()
             print(introduction(sandbox))
             fflush(nil)
-            await stop.arrives()
+            await stop.wait()
             await sandbox.stop()
         } catch {
             say(

@@ -15,6 +15,7 @@ extension HTTPClientTests {
             authority = try await TLSAuthority()
             pair = try await authority.issue("server")
             configuration.authorityFile = authority.certificateFile
+            configuration.usesHTTP2 = true
         }
 
         @Test("a server that offers it gets it; interim responses and trailers are not kept")
@@ -27,6 +28,17 @@ extension HTTPClientTests {
                 #expect(response.status == 200)
                 #expect(response.text == "two:body")
                 #expect(response.headers.fields.map(\.name) == ["x-final"])
+            }
+        }
+
+        @Test("a server that offers it does not get it unless it is asked for")
+        func notAsked() async throws {
+            let server = try await TestServer.tls(pair, ["--h2", "answer"])
+            var configuration = configuration
+            configuration.usesHTTP2 = false
+            try await withClient(configuration) { client in
+                let response = try await client.get(server.url("/echo", scheme: "https"))
+                #expect(response.httpVersion == "1.1")
             }
         }
 

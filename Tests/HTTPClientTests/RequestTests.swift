@@ -66,6 +66,9 @@ extension HTTPClientTests {
                 let response = try await client.send(
                     HTTPClientRequest(method: "POST", url: server.url("/echo"), body: body))
                 #expect(response.body.suffix(body.count) == body)
+                let head = String(decoding: response.body.prefix(1000), as: UTF8.self).lowercased()
+                #expect(head.contains("content-length: 3000000"))
+                #expect(!head.contains("expect"))
             }
         }
 

@@ -24,7 +24,7 @@ let serverScript = #"""
             context.load_verify_locations(arguments.client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
         if arguments.h2:
-            context.set_alpn_protocols(["h2"])
+            context.set_alpn_protocols(["h2", "http/1.1"])
     counts = {"connections": 0, "requests": 0}
     lock = threading.Lock()
 

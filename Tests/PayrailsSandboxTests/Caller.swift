@@ -89,7 +89,7 @@ struct Caller {
 }
 
 /// Whether the condition holds within the time.
-func until(_ limit: Duration = .seconds(5), _ condition: () -> Bool) async -> Bool {
+func until(_ limit: Duration = .seconds(20), _ condition: () -> Bool) async -> Bool {
     let end = ContinuousClock.now + limit
     while !condition() {
         guard ContinuousClock.now < end else { return false }

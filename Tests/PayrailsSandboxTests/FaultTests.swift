@@ -55,12 +55,12 @@ struct FaultTests {
         if case .lowercaseHeaders = example.kind {
             #expect(reply.headers.fields.allSatisfy { $0.name == $0.name.lowercased() })
         }
-        #expect(await caller.sandbox.becomesQuiet())
+        #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
         #expect(caller.sandbox.ledger.contains { $0.kind == .capture } == example.hasEffect)
         let again = await caller.call("POST", caller.path(id, "capture"), [:], key: key)
         #expect(again.status == example.afterwards)
         #expect(again.breaks == nil)
-        #expect(await caller.sandbox.becomesQuiet())
+        #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
         #expect(caller.sandbox.ledger.filter { $0.kind == .capture }.count <= 1)
         #expect(caller.sandbox.calls(to: .capture).first?.faults.count == 1)
         #expect(caller.sandbox.calls(to: .capture).last?.faults.isEmpty == true)

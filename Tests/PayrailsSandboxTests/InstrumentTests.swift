@@ -87,7 +87,7 @@ struct InstrumentTests {
             let id = try #require(created.json["id"]?.string)
             let body = MoneyTests.authorizeBody(value: "5.00", instrument: instrument)
             #expect(await caller.call("POST", caller.path(id, "authorize"), body).status == 202)
-            #expect(await caller.sandbox.becomesQuiet())
+            #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
             last.append(caller.sandbox.statusCodes(id).first { $0.hasSuffix("Failed") || $0.hasSuffix("ful") } ?? "")
         }
         #expect(last == ["authorizeFailed", "authorizeSuccessful"])

@@ -6,27 +6,39 @@ import Testing
 
 @Suite("The ledger never lies")
 struct MoneyTests {
-    @Test("a thousand captures at once take no more than was set aside")
+    @Test("a thousand captures at once, none of them done yet, take no more than was set aside")
     func captures() async throws {
-        let caller = try await Caller()
+        let hand = HandClock()
+        let caller = try await Caller {
+            $0.clock = hand.clock
+            $0.actionDelay = .seconds(1)
+        }
         let id = try await caller.authorized(value: "500.00")
         let body: JSON = ["amount": ["value": "1.00", "currency": "EUR"], "final": false]
         let accepted = await inParallel(1000) { await caller.call("POST", caller.path(id, "capture"), body).status }
         #expect(accepted.filter { $0 == 202 }.count == 500)
         #expect(accepted.filter { $0 == 409 }.count == 500)
+        #expect(caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 0)
+        hand.advance(by: .seconds(1))
         #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 50_000 })
         #expect(caller.sandbox.ledgerTotals("order_1")?.heldMinor == 0)
     }
 
-    @Test("a thousand refunds at once give back no more than was taken")
+    @Test("a thousand refunds at once, none of them done yet, give back no more than was taken")
     func refunds() async throws {
-        let caller = try await Caller()
+        let hand = HandClock()
+        let caller = try await Caller {
+            $0.clock = hand.clock
+            $0.actionDelay = .seconds(1)
+        }
         let id = try await caller.authorized(value: "300.00")
         await caller.call("POST", caller.path(id, "capture"), [:])
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 30_000 })
+        hand.advance(by: .seconds(1))
+        #expect(caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 30_000)
         let body: JSON = ["amount": ["value": "0.50", "currency": "EUR"]]
         let accepted = await inParallel(1000) { await caller.call("POST", caller.path(id, "refund"), body).status }
         #expect(accepted.filter { $0 == 202 }.count == 600)
+        hand.advance(by: .seconds(1))
         #expect(await until { caller.sandbox.ledgerTotals("order_1")?.refundedMinor == 30_000 })
         #expect(caller.sandbox.ledgerTotals("order_1")?.netMinor == 0)
     }
@@ -52,7 +64,7 @@ struct MoneyTests {
                 ).status
             }
         }
-        #expect(await caller.sandbox.becomesQuiet())
+        #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
         let totals = try #require(caller.sandbox.ledgerTotals("order_1"))
         #expect(totals.capturedMinor + totals.voidedMinor <= totals.authorizedMinor)
         #expect(totals.refundedMinor <= totals.capturedMinor)
@@ -72,6 +84,34 @@ struct MoneyTests {
         #expect(await until { caller.sandbox.ledgerTotals("order_1")?.voidedMinor == 3000 })
         #expect(await caller.call("POST", caller.path(id, "capture"), body).code == "workflow.action.not-allowed")
         #expect(caller.sandbox.ledger.map(\.kind) == [.authorization, .capture, .void])
+    }
+
+    @Test("while a final capture is running, no other is taken; a refund of it waits for it; a cancel for both")
+    func inFlight() async throws {
+        let hand = HandClock()
+        let caller = try await Caller {
+            $0.clock = hand.clock
+            $0.actionDelay = .seconds(2)
+        }
+        let id = try await caller.authorized(value: "50.00")
+        let body: JSON = ["amount": ["value": "20.00", "currency": "EUR"]]
+        #expect(await caller.call("POST", caller.path(id, "capture"), body).status == 202)
+        #expect(await caller.call("POST", caller.path(id, "capture"), body).status == 409)
+        hand.advance(by: .seconds(1))
+        caller.sandbox.add(SandboxOutcomeRule(.success, action: .refund, times: 1, delay: .zero))
+        let refund: JSON = ["amount": ["value": "5.00", "currency": "EUR"]]
+        #expect(await caller.call("POST", caller.path(id, "refund"), refund).status == 202)
+        caller.sandbox.add(SandboxOutcomeRule(.success, action: .cancel, times: 1, delay: .zero))
+        #expect(await caller.call("POST", caller.path(id, "cancel"), [:]).status == 202)
+        #expect(await caller.call("POST", caller.path(id, "cancel"), [:]).status == 409)
+        #expect(caller.sandbox.ledger.map(\.kind) == [.authorization])
+        for _ in 0..<5 {
+            hand.advance(by: .seconds(2))
+            caller.sandbox.settle()
+        }
+        #expect(caller.sandbox.ledger.map(\.kind) == [.authorization, .capture, .void, .refund, .refund])
+        #expect(caller.sandbox.ledger.map(\.amount.value) == ["50.00", "20.00", "30.00", "5.00", "15.00"])
+        #expect(caller.sandbox.statusCodes(id).last == "cancelSuccessful")
     }
 
     @Test("a failed final capture leaves the money to be captured again")
@@ -113,7 +153,7 @@ struct MoneyTests {
         let id = try await caller.authorized(value: "49.99")
         let reply = await caller.call("POST", caller.path(id, example.action), example.body)
         #expect(reply.status == example.status, "\(reply.detail ?? "")")
-        #expect(await caller.sandbox.becomesQuiet())
+        #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
         #expect(caller.sandbox.ledger.map(\.kind) == [.authorization])
     }
 

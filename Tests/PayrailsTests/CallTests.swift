@@ -293,10 +293,11 @@ struct CallTests {
         let transport = ScriptedTransport([.json(200, Samples.pending3DS)])
         let hand = HandClock()
         let client = PayrailsClient(
-            .test { $0.readTimeout = .seconds(7) }, transport: transport, clock: hand.clock)
+            .test { ($0.readTimeout, $0.tokenTimeout) = (.seconds(7), .seconds(3)) }, transport: transport,
+            clock: hand.clock)
         _ = await client.readExecution(execution, wait: nil)
         #expect(try only(transport).timeout == .seconds(7))
         #expect(try only(transport).maximumResponseBytes == 4 * 1024 * 1024)
-        #expect(transport.tokenCalls.first?.timeout == .seconds(10))
+        #expect(transport.tokenCalls.first?.timeout == .seconds(3))
     }
 }

@@ -100,6 +100,14 @@ struct ListTests {
         #expect(paging == next.map { .next($0) } ?? .end)
     }
 
+    @Test("a filter that the next page repeats, in whatever writing, is not sent twice")
+    func filtersOnce() throws {
+        let body = #"{"links":{"next":"?filter[a]=2&page[after]=x"}}"#
+        let paging = Paging(
+            try JSON(parsing: Data(body.utf8)), after: "filter%5Ba%5D=1&filter%5Bb%5D=1&page%5Bsize%5D=9")
+        #expect(paging == .next("filter%5Ba%5D=2&page%5Bafter%5D=x&filter%5Bb%5D=1"))
+    }
+
     @Test("payments are filtered by an interval and the workspace, and followed by the query that came")
     func listPayments() async throws {
         let transport = ScriptedTransport([

@@ -111,6 +111,15 @@ struct NotificationTests {
         #expect(fact.success == nil)
     }
 
+    @Test("only a completed dispute action tells a dispute's status", arguments: ["Requested", "Pending"])
+    func disputeInProgress(_ phase: String) {
+        let text = NotificationSamples.dispute.replacing("ActionCompleted", with: "Action\(phase)")
+        guard case .ignored = parse(text) else {
+            Issue.record("not ignored: \(parse(text))")
+            return
+        }
+    }
+
     @Test("without a usable time it is dated by when it was stored, the same each time it is parsed")
     func noTime() throws {
         #expect(try facts(NotificationSamples.captureSucceeded).facts.first?.at == NotificationTests.received)
@@ -268,13 +277,17 @@ struct NotificationTests {
     }
 
     @Test(
-        "only the boolean true is a success",
-        arguments: ["\"true\"", "1", "null", "[true]", "{}", "\"success\"", "1.0"])
-    func notQuiteTrue(_ success: String) throws {
-        let text = NotificationSamples.authorizeSucceeded.replacing("\"success\":true", with: "\"success\":\(success)")
-        let fact = try #require(try facts(text).facts.first)
-        #expect(fact.success == nil)
-        #expect(fact.amount == nil)
+        "M7: a result that isn't a boolean is neither a success nor a failure",
+        arguments: ["\"true\"", "\"false\"", "0", "1", "null", "[true]", "{}", "\"success\"", "1.0"])
+    func notQuiteBoolean(_ success: String) {
+        for event in ["executionActionCompleted", "executionActionUpdated"] {
+            let text = NotificationSamples.authorizeSucceeded.replacing("executionActionCompleted", with: event)
+                .replacing("\"success\":true", with: "\"success\":\(success)")
+            guard case .unreadable = parse(text) else {
+                Issue.record("not unreadable: \(parse(text))")
+                return
+            }
+        }
     }
 
     @Test("a success with an execution that is known by its reference only is still told")

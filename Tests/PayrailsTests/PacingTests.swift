@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Lockstep
+import Synchronization
 import Testing
 
 @testable import HTTPClient
@@ -75,7 +76,8 @@ struct PacingTests {
         let transport = ScriptedTransport { _, index throws(HTTPClientError) in
             index == 0 ? .json(429, "", headers: ["Retry-After": "45"]) : .json(202, Samples.acknowledgement("capture"))
         }
-        let client = PayrailsClient(.test, transport: transport, clock: hand.clock)
+        let client = PayrailsClient(
+            .test { $0.changeTimeout = .seconds(30) }, transport: transport, clock: hand.clock)
         #expect(await client.capture(reference, CaptureRequest(), key: key).refusal?.kind == .rateLimited)
         // 45 s are more than the 30 s of a change: it isn't sent, and says when to come again.
         let refusal = await client.capture(reference, CaptureRequest(), key: key).refusal
@@ -106,6 +108,29 @@ struct PacingTests {
         #expect(await client.readExecution(reference, wait: nil).refusal?.kind == .notSent)
         hand.advance(by: .seconds(0.5))
         #expect(await client.readExecution(reference, wait: nil).value != nil)
+    }
+
+    @Test("a pause that comes while a call waits for its place makes it wait for the pause, too")
+    func pauseWhileWaiting() async throws {
+        let jump = JumpClock()
+        let held = Mutex<RateLimiter?>(nil)
+        let clock = SteadyClock(
+            now: jump.clock.now,
+            sleep: { time in
+                // The 429 of another call comes while this one sleeps, once.
+                let limiter = held.withLock { held in
+                    defer { held = nil }
+                    return held
+                }
+                await limiter?.pause(for: .seconds(30))
+                try await jump.clock.sleep(time)
+            })
+        let limiter = RateLimiter(.test { ($0.requestsPerSecond, $0.requestBurst) = (1, 1) }, clock: clock)
+        held.withLock { $0 = limiter }
+        let start = jump.now
+        #expect(await limiter.admit(until: start + .seconds(60)) == nil)
+        #expect(await limiter.admit(until: start + .seconds(60)) == nil)
+        #expect(jump.now - start >= .seconds(30))
     }
 
     @Test("all calls of a client share the limit, token calls included")

@@ -120,7 +120,7 @@ struct SocketTests {
         let client = PayrailsClient(.test { $0.baseURL = server.baseURL }, transport: http)
         let newerThan = try #require(Timestamp(rfc3339: "2026-09-01T10:00:00.45Z"))
         let outcome = await client.readExecution(
-            execution, wait: ExecutionWait(newerThan: newerThan, patience: .seconds(5)))
+            execution, wait: ExecutionWait(newerThan: newerThan, patience: .seconds(60)))
         #expect(outcome.value?.facts.count == 3)
         #expect(
             server.requests.last?.contains("?waitWhile%5BlastStatusTime%5D=2026-09-01T10%3A00%3A00.450Z HTTP") == true)

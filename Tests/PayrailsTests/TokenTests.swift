@@ -176,6 +176,33 @@ struct TokenTests {
         #expect(await client.readExecution(execution, wait: nil).value != nil)
     }
 
+    @Test("a token that was answered with 401 is never used again, also when no other one could be had")
+    func refusedTokenIsDropped() async {
+        let transport = ScriptedTransport(
+            token: { _, index throws(HTTPClientError) in
+                index == 1 ? .html(502) : .json(200, Samples.token("token-\(index)"))
+            },
+            { _, index throws(HTTPClientError) in index == 0 ? .json(401, "{}") : .json(200, Samples.pending3DS) })
+        let client = PayrailsClient(.test, transport: transport)
+        #expect(await client.readExecution(execution, wait: nil).refusal?.kind == .notSent)
+        #expect(await client.readExecution(execution, wait: nil).value != nil)
+        #expect(transport.calls.map(bearer) == ["Bearer token-0", "Bearer token-2"])
+    }
+
+    @Test("a call whose time the token used up is not sent")
+    func tokenTookAllTheTime() async {
+        let hand = HandClock()
+        let transport = ScriptedTransport(
+            token: { _, _ throws(HTTPClientError) in
+                hand.advance(by: .seconds(60))
+                return .json(200, Samples.token("t"))
+            },
+            { _, _ throws(HTTPClientError) in .json(202, Samples.acknowledgement("capture")) })
+        let client = PayrailsClient(.test, transport: transport, clock: hand.clock)
+        #expect(await client.capture(execution, CaptureRequest(), key: key).refusal?.kind == .notSent)
+        #expect(transport.calls.isEmpty)
+    }
+
     @Test("one caller's cancellation takes the token from nobody else")
     func cancellation() async throws {
         let gate = Gate(count: 2)

@@ -20,6 +20,7 @@ final class FaultyProxy: Sendable {
     private let target: UInt16
     private let fault: Mutex<Fault>
     private let sockets = Mutex<[Int32]>([])
+    private let clients = Atomic(0)
 
     init(target: UInt16, fault: Fault) throws {
         self.target = target
@@ -39,6 +40,9 @@ final class FaultyProxy: Sendable {
     }
 
     var connectionString: String { "host=127.0.0.1 port=\(port) user=postgres sslmode=disable gssencmode=disable" }
+
+    /// Connections that came in.
+    var accepted: Int { clients.load(ordering: .relaxed) }
 
     func setFault(_ fault: Fault) { self.fault.withLock { $0 = fault } }
 
@@ -62,6 +66,7 @@ final class FaultyProxy: Sendable {
             let client = Glibc.accept(listener, nil, nil)
             guard client >= 0 else { return }
             sockets.withLock { $0.append(client) }
+            clients.add(1, ordering: .relaxed)
             if case .silence = fault.withLock({ $0 }) { continue }
             let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
             var address = Self.address(port: target)

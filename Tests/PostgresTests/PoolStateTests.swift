@@ -208,6 +208,14 @@ struct PoolStateTests {
         #expect(actions.contains(.fail(waiter(1), .unreachable)))
     }
 
+    @Test("when the server takes no more connections, who waited for those in use is told just that")
+    func serverFull() {
+        var pool = leasedPool(connections: 2)
+        _ = pool.acquire(waiter(2), deadline: at(100), now: at(1))
+        _ = pool.failedToOpen(connection(2), now: at(10), spread: 0)
+        #expect(pool.tick(now: at(100)).contains(.fail(waiter(2), .timedOut)))
+    }
+
     @Test("shutting down refuses who waits and who comes, closes the idle, and waits for leases")
     func shutdown() {
         var pool = leasedPool(connections: 2)

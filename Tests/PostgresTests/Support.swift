@@ -4,17 +4,37 @@ import Synchronization
 import TestKit
 import Testing
 
-/// A pool on a fresh database of the shared cluster, shut down afterwards.
+/// A pool on a fresh schema, or on a fresh database (which takes longer to make), shut down afterwards.
 func withPool<R: Sendable>(
-    maximumConnections: Int = 4, configure: (inout PostgresConfiguration) -> Void = { _ in },
+    maximumConnections: Int = 4, ownDatabase: Bool = false, configure: (inout PostgresConfiguration) -> Void = { _ in },
     _ body: (PostgresPool) async throws -> R
 ) async throws -> R {
     let cluster = try await PostgresCluster.shared()
-    var configuration = PostgresConfiguration(connectionString: try await cluster.makeDatabase())
+    let connectionString =
+        ownDatabase ? try await cluster.makeDatabase() : try await Schemas.make()
+    var configuration = PostgresConfiguration(connectionString: connectionString)
     configuration.maximumConnections = maximumConnections
     configuration.acquireTimeout = .seconds(10)
     configure(&configuration)
     return try await withPool(configuration, body)
+}
+
+/// One database for all tests that need no more than a place of their own for tables.
+private enum Schemas {
+    private static let database = Task { try await PostgresCluster.shared().makeDatabase() }
+    private static let count = Shared(0)
+
+    static func make() async throws -> String {
+        let name = count.change { count in
+            count += 1
+            return "place_\(count)"
+        }
+        let database = try await database.value
+        let admin = PostgresPool(PostgresConfiguration(connectionString: database))
+        _ = try await admin.query("CREATE SCHEMA \(unescaped: name)")
+        await admin.shutdown()
+        return database + " options='-c search_path=\(name)'"
+    }
 }
 
 func withPool<R: Sendable>(

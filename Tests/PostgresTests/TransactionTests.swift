@@ -60,6 +60,96 @@ struct TransactionTests {
         }
     }
 
+    @Test("the transaction begins with the first statement, whatever that is, and without one there is none")
+    func firstStatement() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            #expect(try await pool.withTransaction { _ in 7 } == 7)
+            await #expect(throws: Refused.self) {
+                try await pool.withTransaction { connection in
+                    try await connection.executeScript("UPDATE books SET amount = 1; UPDATE books SET amount = 2")
+                    throw Refused()
+                }
+            }
+            await #expect(throws: Refused.self) {
+                try await pool.withTransaction { connection in
+                    let results = try await connection.pipeline(["UPDATE books SET amount = 1", "SELECT 5"])
+                    #expect(results.count == 2)
+                    #expect(try results[1][0].decode(Int.self) == 5)
+                    throw Refused()
+                }
+            }
+            // The first statement fails, and the body goes on all the same.
+            let failure = await code {
+                try await pool.withTransaction { connection in
+                    _ = try? await connection.query("SELECT 1/0")
+                    _ = try? await connection.query("UPDATE books SET amount = 3")
+                }
+            }
+            #expect(failure == .server(sqlState: "25P02"))
+            #expect(try await Self.amounts(pool) == [0, 0])
+            #expect(pool.statistics.open == 1)
+        }
+    }
+
+    @Test("statements of several tasks are all within the transaction, whichever comes first")
+    func concurrentFirstStatements() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            for _ in 0..<50 {
+                await #expect(throws: Refused.self) {
+                    try await pool.withTransaction { connection in
+                        try await withThrowingTaskGroup(of: Void.self) { group in
+                            for id in [1, 2] {
+                                group.addTask {
+                                    _ = try await connection.query("UPDATE books SET amount = 1 WHERE id = \(id)")
+                                }
+                            }
+                            try await group.waitForAll()
+                        }
+                        throw Refused()
+                    }
+                }
+            }
+            #expect(try await Self.amounts(pool) == [0, 0])
+        }
+    }
+
+    @Test("a first statement that came too late takes its transaction with it")
+    func lateFirstStatement() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            try await Self.prepare(pool)
+            let failure = await error {
+                try await pool.withTransaction(deadline: .now + .milliseconds(50)) { connection in
+                    try await Task.sleep(for: .milliseconds(60))
+                    _ = try? await connection.query("UPDATE books SET amount = 3")
+                    _ = try? await connection.query("UPDATE books SET amount = 4")
+                }
+            }
+            #expect(failure != nil && failure?.code != .commitUnknown)
+            #expect(try await Self.amounts(pool) == [0, 0])
+        }
+    }
+
+    private actor Till {
+        var count = 0
+        func take(_ pool: PostgresPool) async throws -> Int {
+            try await pool.withTransaction { connection in
+                count += try await connection.query("SELECT 1")[0].decode(Int.self)
+            }
+            return count
+        }
+    }
+
+    @Test("an actor may change its own state in the body")
+    func actors() async throws {
+        try await withPool(maximumConnections: 1) { pool async throws in
+            let till = Till()
+            #expect(try await till.take(pool) == 1)
+            #expect(try await till.take(pool) == 2)
+        }
+    }
+
     @Test("a failure that the body kept to itself is not taken for a commit")
     func swallowedFailure() async throws {
         try await withPool(maximumConnections: 1) { pool async throws in
@@ -72,21 +162,6 @@ struct TransactionTests {
             }
             #expect(failure == .server(sqlState: "22012"))
             #expect(try await Self.amounts(pool) == [0, 0])
-        }
-    }
-
-    @Test("an error that COMMIT itself brings is an error, not an unknown outcome")
-    func deferredConstraint() async throws {
-        try await withPool(maximumConnections: 1) { pool async throws in
-            _ = try await pool.query("CREATE TABLE late (n int8 CONSTRAINT once UNIQUE DEFERRABLE INITIALLY DEFERRED)")
-            let failure = await error {
-                try await pool.withTransaction { connection in
-                    _ = try await connection.query("INSERT INTO late VALUES (1), (1)")
-                }
-            }
-            #expect(failure?.isUniqueViolation(constraint: "once") == true)
-            #expect(failure?.code == .server(sqlState: "23505"))
-            #expect(try await pool.value("SELECT count(*) FROM late", as: Int.self) == 0)
         }
     }
 
@@ -175,79 +250,6 @@ struct TransactionTests {
             }
             #expect(try await Self.amounts(pool) == [2, 2])
             #expect(pool.statistics.retriedTransactions == 1)
-        }
-    }
-
-    @Test("a commit whose answer was lost is unknown, though it happened")
-    func commitAnswerLost() async throws {
-        let cluster = try await PostgresCluster.shared()
-        try await withPool { direct async throws in
-            try await Self.prepare(direct)
-            let database = try await direct.value("SELECT current_database()", as: String.self)
-            let proxy = try FaultyProxy(target: cluster.port, fault: .cutAfter("COMMIT\u{0}"))
-            defer { proxy.stop() }
-            let configuration = PostgresConfiguration(connectionString: proxy.connectionString + " dbname=\(database)")
-            try await withPool(configuration) { pool async throws in
-                let failure = await error {
-                    try await pool.withTransaction { _ = try await $0.query("UPDATE books SET amount = 7") }
-                }
-                #expect(failure?.code == .commitUnknown)
-                #expect(failure?.mayHaveExecuted == true)
-                #expect(try await Self.amounts(direct) == [7, 7])
-                #expect(pool.statistics.unknownCommits == 1)
-                proxy.setFault(.none)
-                #expect(try await Self.amounts(pool) == [7, 7])
-            }
-        }
-    }
-
-    @Test("a commit that gets no answer in time is unknown, though it never arrived")
-    func commitLost() async throws {
-        let cluster = try await PostgresCluster.shared()
-        try await withPool { direct async throws in
-            try await Self.prepare(direct)
-            let database = try await direct.value("SELECT current_database()", as: String.self)
-            let proxy = try FaultyProxy(target: cluster.port, fault: .hangAt("COMMIT\u{0}"))
-            defer { proxy.stop() }
-            let configuration = PostgresConfiguration(connectionString: proxy.connectionString + " dbname=\(database)")
-            try await withPool(configuration) { pool async throws in
-                let failure = await code {
-                    try await pool.withTransaction(deadline: .now + .milliseconds(700)) {
-                        _ = try await $0.query("UPDATE books SET amount = 7")
-                    }
-                }
-                #expect(failure == .commitUnknown)
-                #expect(try await Self.amounts(direct) == [0, 0])
-            }
-        }
-    }
-
-    @Test("a session that is ended while it commits leaves an unknown outcome")
-    func terminatedCommit() async throws {
-        try await withPool { pool async throws in
-            try await Self.prepare(pool)
-            try await pool.withConnection { connection in
-                try await connection.executeScript(
-                    """
-                    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
-                        $$ BEGIN PERFORM pg_sleep(30); RETURN NULL; END $$;
-                    CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON books DEFERRABLE INITIALLY DEFERRED
-                        FOR EACH ROW EXECUTE FUNCTION slow();
-                    """)
-            }
-            async let outcome = code {
-                try await pool.withTransaction { _ = try await $0.query("UPDATE books SET amount = 7 WHERE id = 1") }
-            }
-            try await eventually {
-                try await pool.query(
-                    """
-                    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                    WHERE datname = current_database() AND query = 'COMMIT' AND wait_event = 'PgSleep'
-                    """
-                ).count == 1
-            }
-            #expect(await outcome == .commitUnknown)
-            #expect(try await Self.amounts(pool) == [0, 0])
         }
     }
 

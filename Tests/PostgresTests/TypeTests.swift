@@ -139,6 +139,17 @@ struct TypeTests {
         }
     }
 
+    @Test("an optional is interpolated as it stands")
+    func optionals() async throws {
+        try await withPool { pool async throws in
+            let reference: String? = nil
+            let amount: Int64? = 5
+            let row = try await pool.query("SELECT \(reference)::text, \(amount)")[0].decode((String?, Int64?).self)
+            #expect(row.0 == nil)
+            #expect(row.1 == 5)
+        }
+    }
+
     @Test("arrays, empty ones and ones with NULLs among them")
     func arrays() async throws {
         try await withPool { pool async throws in

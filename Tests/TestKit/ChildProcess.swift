@@ -5,9 +5,9 @@ import Glibc
 ///
 /// Not Foundation's `Process`: that sees the end of a child by a socket which the child's own children inherit, so a
 /// command that leaves a server behind never ends for it. Here children inherit nothing but their three streams.
-enum ChildProcess {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+public enum ChildProcess {
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
     }
 
     /// Closes what this process has open, in case a server stays behind with it; goes to a folder that every user may
@@ -24,7 +24,7 @@ enum ChildProcess {
     /// - Parameters:
     ///   - input: becomes its standard input; nil for an empty one.
     ///   - output: the file that both its output streams go to.
-    static func start(_ command: [String], input: Int32? = nil, output: String = "/dev/null") throws -> pid_t {
+    public static func start(_ command: [String], input: Int32? = nil, output: String = "/dev/null") throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -48,7 +48,7 @@ enum ChildProcess {
 
     /// Waits for the end on a thread of its own, since the threads of tasks are few.
     /// - Returns: the exit status, or 128 and the signal.
-    static func wait(for pid: pid_t) async -> Int32 {
+    public static func wait(for pid: pid_t) async -> Int32 {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 var status: Int32 = 0
@@ -61,7 +61,7 @@ enum ChildProcess {
 
     /// Runs a command to its end.
     /// - Throws: ``Failure`` with what it printed, unless it ends with 0.
-    static func run(_ command: [String]) async throws {
+    public static func run(_ command: [String]) async throws {
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: output) }
         let status = await wait(for: try start(command, output: output.path))

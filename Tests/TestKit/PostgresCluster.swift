@@ -30,10 +30,14 @@ public final class PostgresCluster: Sendable {
     private static let sharedStart = Task { try await startOwn() }
 
     /// Another cluster, for a test that stops, kills or configures it.
-    /// - Parameter settings: lines for `postgresql.conf`, such as `["fsync": "on"]`.
-    public static func startOwn(settings: [String: String] = [:]) async throws -> PostgresCluster {
+    /// - Parameters:
+    ///   - settings: lines for `postgresql.conf`, such as `["fsync": "on"]`.
+    ///   - withTLS: makes a certificate for 127.0.0.1, its own authority, in ``certificate``.
+    public static func startOwn(
+        settings: [String: String] = [:], withTLS: Bool = false
+    ) async throws -> PostgresCluster {
         let cluster = try PostgresCluster()
-        try await cluster.initialize(settings)
+        try await cluster.initialize(settings, withTLS: withTLS)
         try await cluster.start()
         return cluster
     }
@@ -49,12 +53,20 @@ public final class PostgresCluster: Sendable {
         try tools.startWatchdog(over: folder, lifeline: lifeline)
     }
 
-    private func initialize(_ settings: [String: String]) async throws {
+    private func initialize(_ settings: [String: String], withTLS: Bool) async throws {
         try await tools.own(folder)
         try await tools.run(
             "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "--no-locale", "--encoding=UTF8",
             "--no-instructions")
-        let lines = Self.settings(folder: folder, port: port).merging(settings) { _, given in given }
+        var lines = Self.settings(folder: folder, port: port).merging(settings) { _, given in given }
+        if withTLS {
+            let key = folder.appendingPathComponent("server.key").path
+            try await tools.runAsOwner(
+                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                "2",
+                "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
+            lines.merge(["ssl": "on", "ssl_cert_file": certificate, "ssl_key_file": key]) { $1 }
+        }
         let file = try FileHandle(forWritingTo: folder.appendingPathComponent("data/postgresql.conf"))
         try file.seekToEnd()
         try file.write(contentsOf: Data(lines.map { "\($0) = '\($1)'\n" }.joined().utf8))
@@ -70,6 +82,9 @@ public final class PostgresCluster: Sendable {
         ]
     }
 
+    /// The file with the certificate of a cluster that was started with TLS.
+    public var certificate: String { folder.appendingPathComponent("server.crt").path }
+
     private var data: String { folder.appendingPathComponent("data").path }
 
     // MARK: Databases
@@ -84,7 +99,9 @@ public final class PostgresCluster: Sendable {
         }
         let name = "test_\(number)"
         _ = try await admin.query(
-            "CREATE DATABASE \(unescaped: name) TEMPLATE \(unescaped: template)", deadline: .now + .seconds(30))
+            // Copying files needs a checkpoint, which costs nothing without fsync.
+            "CREATE DATABASE \(unescaped: name) TEMPLATE \(unescaped: template) STRATEGY FILE_COPY",
+            deadline: .now + .seconds(30))
         return connectionString(database: name)
     }
 

@@ -4,7 +4,7 @@ import Foundation
 struct PostgresTools: Sendable {
     private let binaries: String
     /// What goes before each command: nothing, or what makes root the user `postgres`.
-    private let prefix: [String]
+    let prefix: [String]
 
     static func find() throws -> PostgresTools {
         let environment = ProcessInfo.processInfo.environment
@@ -35,6 +35,9 @@ struct PostgresTools: Sendable {
     func run(_ program: String, _ arguments: String...) async throws {
         try await ChildProcess.run(prefix + ["\(binaries)/\(program)"] + arguments)
     }
+
+    /// Another program, so that what it writes belongs to the server's user.
+    func runAsOwner(_ command: String...) async throws { try await ChildProcess.run(prefix + command) }
 
     /// Starts a process that outlives this one by a moment: it waits for the end of its input, which comes when this
     /// process ends in whatever way, then stops the server and removes the folder.

@@ -50,22 +50,22 @@ public struct Settlement: Sendable {
         keepFirstSuccess()
         takeBackTheRest()
         reportCancels()
-        settleStatus()
         endLease()
+        settleStatus()
     }
 
     /// A success for the new amount proves that the change happened, one for the old amount that it did not.
     private mutating func settleMove(_ pendingMove: Money?) {
         guard let pendingMove, checkout.amountState != .inStep,
             let success = executions.first(where: { $0.id == checkout.currentExecution && $0.state.holdsMoney }),
-            let authorized = success.picture.authorized
+            let paid = success.picture.paidAmount
         else { return }
-        if authorized == pendingMove {
+        if paid == pendingMove {
             checkout.amount = pendingMove
             checkout.amountVersion += 1
             checkout.amountState = .inStep
             effects += [.amountMoved(applied: true), .event(.checkoutAmountChanged)]
-        } else if authorized == checkout.amount {
+        } else if paid == checkout.amount {
             checkout.amountState = .inStep
             effects.append(.amountMoved(applied: false))
         }
@@ -76,7 +76,7 @@ public struct Settlement: Sendable {
             return
         }
         let payer = executions.first {
-            $0.state.holdsMoney && $0.cancelReason == nil && $0.picture.authorized == checkout.amount
+            $0.state.holdsMoney && $0.cancelReason == nil && $0.picture.paidAmount == checkout.amount
         }
         guard let payer else { return }
         checkout.keptExecution = payer.id
@@ -85,7 +85,9 @@ public struct Settlement: Sendable {
     }
 
     private mutating func takeBackTheRest() {
-        for execution in executions where execution.state.holdsMoney && execution.id != checkout.keptExecution {
+        for execution in executions where execution.state.holdsMoney {
+            // The one that paid is taken back only where it holds money again after the order was given up.
+            if execution.id == checkout.keptExecution, checkout.status != .cancelled { continue }
             // A cancel of an execution that nobody had paid yet may have been refused; now there is something to take
             // back. Any other cancel is decided once: if it fails, a person must look.
             guard execution.cancelReason == nil || execution.cancelReason == .checkoutCancelled else { continue }
@@ -119,11 +121,7 @@ public struct Settlement: Sendable {
 
     private mutating func settleStatus() {
         if let kept = executions.first(where: { $0.id == checkout.keptExecution }) {
-            switch (kept.state, checkout.status) {
-            case (.cancelled, .paid): move(to: .cancelled, .checkoutCancelled)
-            case (.refunded, .paid): move(to: .refunded, .checkoutRefunded)
-            default: break
-            }
+            if checkout.status == .paid { settlePaid(kept) }
             return
         }
         guard checkout.status != .cancelled else { return }
@@ -132,8 +130,8 @@ public struct Settlement: Sendable {
         let isExpired = now >= checkout.expiresAt
         if let current, current.state.isInFlight {
             checkout.status = .processing
-        } else if let current, current.state == .failed, !isInFlight {
-            settleFailure(current, isExpired: isExpired)
+        } else if let current, current.state == .failed {
+            if isInFlight { wait() } else { settleFailure(current) }
         } else if isExpired, !isInFlight, checkout.lease.map({ now >= $0.until }) ?? true {
             if checkout.status != .expired { move(to: .expired, .checkoutExpired) }
         } else if checkout.status != .expired {
@@ -146,15 +144,45 @@ public struct Settlement: Sendable {
         }
     }
 
-    private mutating func settleFailure(_ current: CheckoutExecution, isExpired: Bool) {
+    /// What becomes of a paid order when its money goes.
+    private mutating func settlePaid(_ kept: CheckoutExecution) {
+        switch kept.state {
+        case .cancelled: move(to: .cancelled, .checkoutCancelled)
+        case .refunded: move(to: .refunded, .checkoutRefunded)
+        case .failed:
+            // The authorization was reversed. Asked about, since goods may be on their way; and the workflow may still
+            // authorize again.
+            let settledAt = failureSettles(kept)
+            if now >= settledAt {
+                move(to: .cancelled, .checkoutCancelled)
+            } else {
+                effects.append(.read(kept.id))
+                dueAt = earliest(dueAt, settledAt)
+            }
+        case .created, .processing, .needsCustomer, .authorized, .partiallyCaptured, .captured, .partiallyRefunded,
+            .unknown:
+            break
+        }
+    }
+
+    private mutating func settleFailure(_ current: CheckoutExecution) {
         guard checkout.status != .failed, checkout.status != .expired else { return }
-        let settledAt = (current.picture.failedAt ?? now) + rules.failureSettle
+        let settledAt = failureSettles(current)
         if now >= settledAt {
             move(to: .failed, .checkoutFailed)
         } else {
-            checkout.status = .processing
+            wait()
             dueAt = earliest(dueAt, settledAt)
         }
+    }
+
+    /// Something is still to come, unless the order has been told to be over.
+    private mutating func wait() {
+        if checkout.status != .failed, checkout.status != .expired { checkout.status = .processing }
+    }
+
+    private func failureSettles(_ execution: CheckoutExecution) -> Timestamp {
+        (execution.picture.failedAt ?? now) + rules.failureSettle
     }
 
     private mutating func move(to status: Checkout.Status, _ event: EventType) {

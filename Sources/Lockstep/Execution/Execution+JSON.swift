@@ -31,6 +31,8 @@ extension CheckoutExecution {
     public func json(checkout: CheckoutID, facts: [LearnedFact]) -> JSON {
         let zero = Money(minor: 0, currency: amount.currency)
         func money(_ known: Money?) -> JSON { (known ?? zero)?.json ?? .null }
+        // What was captured had been authorized, also where only the capture is known yet.
+        let authorized = picture.authorized ?? picture.captured
         return .compact([
             "id": .string(id.description),
             "checkoutId": .string(checkout.description),
@@ -38,7 +40,7 @@ extension CheckoutExecution {
             "state": .string(state.rawValue),
             "amount": amount.json,
             "amounts": [
-                "authorized": money(picture.authorized),
+                "authorized": money(authorized),
                 "captured": money(picture.captured),
                 "refunded": money(picture.refunded),
             ],

@@ -3,42 +3,68 @@ import Basics
 /// The rules by which facts become the state of an execution (reference 2.6 and 2.7). Pure, total, and blind to the
 /// order in which the facts were learned (invariant M6).
 ///
+/// Authorizing (``AuthorizationFold``):
 /// 1. Time is the provider's, to the nanosecond. A notification tells of a status that was stamped before it was sent,
 ///    so its place in time is the latest status of its kind at or before it, where one is known.
-/// 2. Of the results of authorizing, the last one counts: success, failure, or a later reversal.
+/// 2. Of the results of authorizing, the last one counts: success, failure, or a later reversal. But the failure of
+///    another action than the one that succeeded takes nothing back, and a failed confirmation neither. Nor does one
+///    that nobody can tell whose it is, where a status tells of the success: a reversal has a status too, to be read.
 /// 3. After a failure, `authorizePending` alone means nothing (it can be stamped late); only a new request reopens.
-/// 4. A code without a known meaning makes the state unknown while nothing has succeeded. It is never a success.
-/// 5. Captures and refunds are counted by action, never added up by deliveries; a capture implies an authorization.
-/// 6. A cancel takes back everything.
+/// 4. A code without a known meaning makes the state unknown while nothing has succeeded. It is never a success. The
+///    same for a completed action that doesn't say how it ended.
+///
+/// Capturing, refunding, cancelling (``ActionLedger``):
+/// 5. They are counted by action, never added up by deliveries. What only a status tells of is put down to the actions
+///    that were asked for and have no result yet, unless a newer payment record says more. Of one action the last
+///    result counts, so that one can be undone.
+/// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
+///    say are both the least that is true, so the larger one counts.
+/// 7. A capture implies an authorization (an undone one too), a refund implies a capture. A capture whose amount nobody
+///    told is a whole one (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
+/// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
+/// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
 extension ExecutionPicture {
     public init(of facts: some Collection<Fact>) {
         self.init()
-        let ordered = facts.sorted { ($0.at, $0.identity) < ($1.at, $1.identity) }
+        let ordered = Self.inOrder(facts)
         let statuses = ordered.filter { $0.kind == .status }
+        let acts = ordered.filter { $0.kind == .action }
         newestStatusAt = statuses.last?.at
         paymentIDs = Set(ordered.compactMap(\.paymentID)).sorted()
         paymentMethodCode = ordered.last { $0.paymentMethodCode != nil }?.paymentMethodCode
         instrumentID = ordered.last { $0.instrumentID != nil }?.instrumentID
-        actions = Self.actionResults(in: ordered)
 
-        let authorization = Authorization(statuses: statuses, actions: ordered.filter { $0.kind == .action })
+        let authorization = AuthorizationFold(statuses: statuses, actions: acts)
+        let captures = ActionLedger(of: "capture", statuses: statuses, actions: acts)
+        let refunds = ActionLedger(of: "refund", statuses: statuses, actions: acts)
+        let cancels = ActionLedger(of: "cancel", statuses: statuses, actions: acts)
+        actions = Self.otherResults(in: acts)
+        for ledger in [captures, refunds, cancels] { actions.merge(ledger.results) { _, result in result } }
+
+        state = authorization.state
         failureReason = authorization.failure?.reason
         failedAt = authorization.failure?.at
-        state = authorization.state
-
-        foldAmounts(ordered: ordered, statuses: statuses, isAuthorized: authorization.state == .authorized)
+        foldAmounts(Amounts(ordered, authorization, captures: captures, refunds: refunds))
+        foldCancel(cancels, authorization)
     }
 
-    private static func actionResults(in ordered: [Fact]) -> [String: ActionResult] {
+    /// Each fact once, by its time, and at the same time by its identity, so that there is only one order.
+    private static func inOrder(_ facts: some Collection<Fact>) -> [Fact] {
+        let byIdentity = Dictionary(facts.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
+        return byIdentity.sorted { ($0.value.at, $0.key) < ($1.value.at, $1.key) }.map(\.value)
+    }
+
+    /// The results of authorizations, confirmations and whatever else has an id.
+    private static func otherResults(in actions: [Fact]) -> [String: ActionResult] {
         var results: [String: ActionResult] = [:]
-        for fact in ordered where fact.kind == .action {
+        for fact in actions where !ActionLedger.kinds.contains(fact.action ?? "") {
             guard let id = fact.actionID, let action = fact.action else { continue }
             var result = results[id] ?? ActionResult(action: action, success: nil, amount: nil, reason: nil)
-            if fact.phase == .completed {
-                result.success = fact.success
+            if fact.phase == .completed, let success = fact.success {
+                result.success = success
                 result.reason = fact.reason
                 result.amount = fact.amount ?? result.amount
-            } else if result.success == nil {
+            } else {
                 result.amount = result.amount ?? fact.amount
             }
             results[id] = result
@@ -46,137 +72,97 @@ extension ExecutionPicture {
         return results
     }
 
-    private mutating func foldAmounts(ordered: [Fact], statuses: [Fact], isAuthorized: Bool) {
-        let payments = Dictionary(grouping: ordered.filter { $0.kind == .payment }, by: { $0.paymentID ?? "" })
-            .values.compactMap(\.last)
-        let capturedKnown = Money.largest(
-            total(of: "capture", statusCode: "captureSuccessful", statuses: statuses),
-            Money.sum(payments.compactMap(\.captured)))
-        let refundedKnown = Money.largest(
-            total(of: "refund", statusCode: "refundSuccessful", statuses: statuses),
-            Money.sum(payments.compactMap(\.refunded)))
-        let wasCaptured = capturedKnown?.isZero == false || statuses.contains { $0.code == "captureSuccessful" }
-        let wasRefunded = refundedKnown?.isZero == false
-        guard isAuthorized || wasCaptured || wasRefunded else {
-            if isCancelled(statuses) { state = .cancelled }
+    private mutating func foldCancel(_ cancels: ActionLedger, _ authorization: AuthorizationFold) {
+        // An undone cancel brings back what was paid; what nobody had paid stays cancelled.
+        let wasPaid = state.holdsMoney || state == .refunded
+        guard let cancelledAt = cancels.lastSuccessAt ?? (wasPaid ? nil : cancels.undoneAt) else { return }
+        guard authorization.succeededAt.map({ $0 <= cancelledAt.uncut }) ?? true else { return }
+        state = .cancelled
+        refunded = captured
+    }
+
+    private mutating func foldAmounts(_ amounts: Amounts) {
+        guard state == .authorized || amounts.wasCaptured || amounts.wasRefunded || amounts.impliesHold(failedAt) else {
             return
         }
-        authorized = authorizedAmount(in: ordered, payments: payments) ?? capturedKnown
-        // A capture whose amount nobody told is a whole one: partial ones are only made with an amount.
-        captured = wasCaptured ? capturedKnown.flatMap { $0.isZero ? nil : $0 } ?? authorized : nil
-        refunded = wasRefunded ? refundedKnown : nil
-        if isCancelled(statuses) {
-            refunded = captured
-            state = .cancelled
-        } else if wasRefunded, let refunded {
-            state = captured.map { refunded.minor >= $0.minor } ?? true ? .refunded : .partiallyRefunded
-        } else if wasCaptured {
-            let isWhole = captured.flatMap { captured in authorized.map { captured.minor >= $0.minor } } ?? true
-            state = isWhole ? .captured : .partiallyCaptured
+        authorized = amounts.authorized
+        failureReason = nil
+        failedAt = nil
+        refunded = amounts.wasRefunded ? amounts.refunded : nil
+        if amounts.wasCaptured {
+            captured = amounts.captured ?? authorized
+        } else if amounts.wasRefunded {
+            captured = refunded
+        }
+        if amounts.wasRefunded {
+            // What was captured is only known to be the refunded part when nobody told of the capture.
+            let whole = amounts.wasCaptured ? captured : authorized
+            let isWhole = refunded.flatMap { refunded in whole.map(refunded.covers) } ?? false
+            state = isWhole ? .refunded : .partiallyRefunded
+        } else if amounts.wasCaptured {
+            let isPart = captured.flatMap { captured in authorized.map { !captured.covers($0) } } ?? false
+            state = isPart ? .partiallyCaptured : .captured
         } else {
             state = .authorized
         }
     }
-
-    private func isCancelled(_ statuses: [Fact]) -> Bool {
-        statuses.contains { $0.code == "cancelSuccessful" }
-            || actions.values.contains { $0.action == "cancel" && $0.success == true }
-    }
-
-    /// The sum of the successful actions of a kind. A success that only a status tells of is put down to the actions
-    /// that were asked for and have no result yet.
-    private func total(of action: String, statusCode: String, statuses: [Fact]) -> Money? {
-        let mine = actions.filter { $0.value.action == action }.sorted { $0.key < $1.key }.map(\.value)
-        let succeeded = mine.filter { $0.success == true }
-        let open = mine.filter { $0.success == nil }
-        let told = Set(statuses.filter { $0.code == statusCode }.map(\.at)).count
-        return Money.sum((succeeded + open.prefix(max(0, told - succeeded.count))).compactMap(\.amount))
-    }
-
-    private func authorizedAmount(in ordered: [Fact], payments: [Fact]) -> Money? {
-        ordered.last { $0.action == "authorize" && $0.success == true && $0.amount != nil }?.amount
-            ?? payments.last { $0.amount?.isZero == false }?.amount
-            ?? ordered.last { $0.kind == .status && $0.amount != nil }?.amount
-    }
 }
 
-/// The authorization's part of the fold: which of its results counts.
-private struct Authorization {
-    private(set) var state: ExecutionState = .created
-    private(set) var failure: Fact?
+/// What the facts add up to. An amount that isn't known is nil.
+private struct Amounts {
+    private(set) var authorized: Money?
+    private(set) var captured: Money?
+    private(set) var refunded: Money?
+    let wasCaptured: Bool
+    let wasRefunded: Bool
+    private let undoneCaptureAt: Timestamp?
 
-    private enum Signal { case requested, pending, success, failure, running, noMeaning }
-
-    init(statuses: [Fact], actions: [Fact]) {
-        var timeline: [(at: Timestamp, signal: Signal, fact: Fact)] = []
-        for status in statuses {
-            guard let signal = Self.signal(ofStatus: status.code ?? "") else { continue }
-            timeline.append((status.at, signal, status))
-        }
-        let stamped = timeline
-        for action in actions {
-            guard let signal = Self.signal(ofAction: action) else { continue }
-            let told = stamped.last { $0.signal == signal && $0.at <= action.at }
-            timeline.append((told?.at ?? action.at, signal, action))
-        }
-        // At the same instant a result counts for more than a request, and a success for more than a failure.
-        timeline.sort {
-            ($0.at, Self.rank($0.signal), $0.fact.identity) < ($1.at, Self.rank($1.signal), $1.fact.identity)
-        }
-        for (_, signal, fact) in timeline {
-            switch signal {
-            case .success: state = .authorized
-            case .failure:
-                state = .failed
-                failure = fact
-            case .requested where state != .authorized: state = .processing
-            case .running where state == .created || state == .needsCustomer: state = .processing
-            case .pending where state != .authorized && state != .failed: state = .needsCustomer
-            case .noMeaning where state != .authorized: state = .unknown
-            case .requested, .running, .pending, .noMeaning: break
+    init(_ ordered: [Fact], _ authorization: AuthorizationFold, captures: ActionLedger, refunds: ActionLedger) {
+        let payments = ordered.filter { $0.kind == .payment }
+        let authorized = Self.authorized(in: ordered, payments: payments, since: authorization.succeededAt)
+        let currency =
+            authorized?.currency ?? (captures.amounts + refunds.amounts).first?.amount.currency
+            ?? payments.lazy.compactMap { $0.captured ?? $0.refunded }.first?.currency
+        func total(_ ledger: ActionLedger, _ recorded: KeyPath<Fact, Money?>) -> Money? {
+            let records = payments.filter { $0[keyPath: recorded]?.currency == currency }
+            let byPayment = Dictionary(grouping: records, by: { $0.paymentID ?? "" }).values.compactMap { records in
+                records.compactMap { $0[keyPath: recorded] }.max { $0.minor < $1.minor }
             }
+            let told = ledger.amounts.filter { told in
+                // A record that is newer knows better than a guess.
+                let isOutdated = told.guessedAt.flatMap { at in records.last.map { at <= $0.at } } ?? false
+                return told.amount.currency == currency && !isOutdated
+            }
+            let totals = [Money.sum(told.map(\.amount)), Money.sum(byPayment)].compactMap(\.self)
+            return totals.max { $0.minor < $1.minor }.flatMap { $0.isZero ? nil : $0 }
         }
-        if state == .authorized { failure = nil }
+        self.authorized = authorized
+        captured = total(captures, \.captured)
+        refunded = total(refunds, \.refunded)
+        wasCaptured = captured != nil || captures.lastSuccessAt != nil
+        wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        undoneCaptureAt = captures.undoneAt
+        // More can't have been refunded than was captured.
+        if let told = captured, let refunded, refunded.minor > told.minor { captured = refunded }
     }
 
-    private static func rank(_ signal: Signal) -> Int {
-        switch signal {
-        case .noMeaning: 0
-        case .requested: 1
-        case .running: 2
-        case .pending: 3
-        case .failure: 4
-        case .success: 5
-        }
+    /// Whether there was an authorization because a capture had worked, although it was undone; unless the authorization
+    /// failed after that.
+    func impliesHold(_ failedAt: Timestamp?) -> Bool {
+        guard let undoneCaptureAt else { return false }
+        return failedAt.map { $0 < undoneCaptureAt } ?? true
     }
 
-    /// Nil: known, and no part of the authorization. The list is the official one of reference 2.7.
-    private static func signal(ofStatus code: String) -> Signal? {
-        switch code {
-        case "authorizeRequested": .requested
-        case "authorizePending": .pending
-        case "authorizeSuccessful": .success
-        case "authorizeFailed", "confirmFailed": .failure
-        case "confirmRequested", "confirmSuccessful": .running
-        case "created", "captureSuccessful", "captureFailed", "captureRequested", "captureScheduled",
-            "captureUnscheduled", "cancelSuccessful", "cancelFailed", "cancelRequested", "cancelScheduled",
-            "cancelUnscheduled", "refundSuccessful", "refundFailed", "refundRequested", "fraudScoreSuccessful",
-            "fraudScoreFailed", "fraudScoreRequested", "fraudScorePending", "payoutSuccessful", "payoutFailed",
-            "payoutRequested", "payoutPending":
-            nil
-        default: .noMeaning
-        }
-    }
-
-    private static func signal(ofAction fact: Fact) -> Signal? {
-        switch (fact.action, fact.phase) {
-        case ("authorize", .completed): fact.success == true ? .success : .failure
-        case ("authorize", .requested): .requested
-        case ("authorize", .pending): .pending
-        case ("confirm", .completed): fact.success == true ? .running : .failure
-        case ("confirm", .requested), ("confirm", .pending): .running
-        default: nil
-        }
+    private static func authorized(in ordered: [Fact], payments: [Fact], since success: Timestamp?) -> Money? {
+        // A payment record of a provider that failed has an amount too.
+        let unsuccessful: Set<String> = ["Created", "Pending", "Unknown", "Failed", "Expired"]
+        let successful = payments.filter { !unsuccessful.contains($0.code ?? "") }
+        // The execution's own amount can still move before it is paid.
+        let statuses = ordered.filter { $0.kind == .status && $0.amount != nil && $0.at >= success ?? $0.at }
+        let hasAmount = { (fact: Fact) in fact.amount?.isZero == false }
+        return ordered.last { $0.action == "authorize" && $0.success == true && hasAmount($0) }?.amount
+            ?? successful.last(where: hasAmount)?.amount ?? payments.last(where: hasAmount)?.amount
+            ?? statuses.last?.amount
     }
 }
 
@@ -192,9 +178,17 @@ extension Money {
         return Money(minor: minor, currency: first.currency)
     }
 
-    /// The larger of two amounts of one currency; the first when they can't be compared.
-    static func largest(_ left: Money?, _ right: Money?) -> Money? {
-        guard let left, let right, left.currency == right.currency else { return left ?? right }
-        return left.minor >= right.minor ? left : right
+    /// Whether this is at least as much.
+    fileprivate func covers(_ other: Money) -> Bool { currency == other.currency && minor >= other.minor }
+}
+
+extension Timestamp {
+    /// Senders cut times off: `10:00:04Z` may stand for any moment of that second, `.123Z` for any of that millisecond.
+    /// This is the last one.
+    var uncut: Timestamp {
+        for unit: Int32 in [1_000_000_000, 1_000_000, 1_000] where nanoseconds % unit == 0 {
+            return Timestamp(seconds: seconds, nanoseconds: nanoseconds + unit - 1)
+        }
+        return self
     }
 }

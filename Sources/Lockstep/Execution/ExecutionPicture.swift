@@ -21,6 +21,10 @@ public struct ExecutionPicture: Hashable, Sendable {
     public var actions: [String: ActionResult] = [:]
 
     public init() {}
+
+    /// What an order can be paid with: the authorized amount or, while only the capture is known, the captured one.
+    /// That one may be a part: equal to what is wanted it is enough, less than that it says nothing yet.
+    public var paidAmount: Money? { authorized ?? captured }
 }
 
 /// What is known of one action (capture, cancel, refund, …).

@@ -34,23 +34,32 @@ public enum ExecutionState: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Which states may follow this one as facts come in. Facts can be learned out of order, so steps may be skipped.
+    /// Which states may follow this one as facts come in, in the order in which they happened. Steps may be skipped.
+    ///
+    /// The provider can take back the result of any action (`executionActionUpdated`), and can authorize after a cancel
+    /// that came too early; so no state that held money is the last one for certain.
     public var successors: Set<ExecutionState> {
         let paid: Set<ExecutionState> = [
             .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .refunded, .cancelled,
         ]
-        switch self {
-        case .created: return paid.union([.processing, .needsCustomer, .failed, .unknown])
-        case .processing: return paid.union([.needsCustomer, .failed, .unknown])
-        case .needsCustomer: return paid.union([.processing, .failed, .unknown])
-        case .unknown: return paid.union([.processing, .needsCustomer, .failed])
-        case .failed: return paid.union([.processing, .needsCustomer, .unknown])
-        // An authorization can be reversed later (executionActionUpdated with success: false).
-        case .authorized: return paid.subtracting([.authorized]).union([.failed])
-        case .partiallyCaptured: return paid.subtracting([.authorized, .partiallyCaptured])
-        case .captured: return [.partiallyRefunded, .refunded, .cancelled]
-        case .partiallyRefunded: return [.refunded, .cancelled]
-        case .refunded, .cancelled: return []
+        let next =
+            switch self {
+            case .created, .processing, .needsCustomer, .unknown, .failed:
+                paid.union([.processing, .needsCustomer, .failed, .unknown])
+            case .authorized: paid.union([.failed])
+            case .partiallyCaptured, .captured, .partiallyRefunded, .refunded, .cancelled: paid
+            }
+        return next.subtracting([self])
+    }
+
+    /// Whether the step to `next` takes back what had happened: possible, and rare.
+    public func takesBack(goingTo next: ExecutionState) -> Bool {
+        let order: [ExecutionState] = [
+            .failed, .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .refunded, .cancelled,
+        ]
+        guard self != .failed, let here = order.firstIndex(of: self), let there = order.firstIndex(of: next) else {
+            return false
         }
+        return there < here
     }
 }

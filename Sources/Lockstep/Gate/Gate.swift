@@ -64,7 +64,7 @@ public enum Gate {
         if [.failed, .cancelled, .refunded].contains(execution.state) { return .supersededExecution }
         let lease = checkout.lease.flatMap { now < $0.until ? $0 : nil }
         if let lease, lease.execution != execution.id { return .paymentInProgress }
-        if lease == nil, execution.state != .created { return .paymentInProgress }
+        if lease == nil ? execution.state != .created : execution.state.holdsMoney { return .paymentInProgress }
         if checkout.amountState != .inStep || execution.amount != checkout.amount { return .amountNotInStep }
         if let amount = question.amount, amount != checkout.amount { return .amountMismatch }
         if let basket = question.basketVersion, basket != checkout.basketVersion { return .basketChanged }

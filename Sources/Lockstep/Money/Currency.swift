@@ -23,7 +23,7 @@ public struct Currency: Hashable, Sendable, CustomStringConvertible {
     private static let exponents: [String: Int] = {
         let text = String(decoding: PackageResources.currencies_csv, as: UTF8.self)
         var table: [String: Int] = [:]
-        for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+        for line in text.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
             let columns = line.split(separator: ",")
             guard columns.count >= 2, let exponent = Int(columns[1]) else { continue }
             table[String(columns[0])] = exponent

@@ -77,17 +77,3 @@ public struct PaymentOperation: Hashable, Sendable {
         self.sentAt = sentAt
     }
 }
-
-extension PaymentOperation {
-    /// What the facts say about an operation that isn't final: nil when they say nothing yet.
-    ///
-    /// By the provider's action id where it is known; a cancel also by the state, since there is only one to be had.
-    public func result(in picture: ExecutionPicture) -> (state: State, reason: String?)? {
-        guard !state.isFinal, kind == .capture || kind == .cancel || kind == .refund else { return nil }
-        if let actionID, let result = picture.actions[actionID], let success = result.success {
-            return (success ? .succeeded : .failed, success ? nil : result.reason)
-        }
-        if kind == .cancel, picture.state == .cancelled { return (.succeeded, nil) }
-        return nil
-    }
-}

@@ -11,6 +11,15 @@ extension NotificationMessage {
         return [fact(action, phase, at: at)]
     }
 
+    /// False for a completed action of a payment that doesn't say, as a boolean, whether it succeeded (section 10, 6).
+    /// Such a one is neither a success nor a failure (invariant M7): reading the execution tells.
+    var tellsItsResult: Bool {
+        guard NotificationMessage.phases[event] == .completed, let action = details["action"]?.word,
+            NotificationMessage.paymentActions.contains(action)
+        else { return true }
+        return details["success"]?.bool != nil
+    }
+
     /// An update is a completion that is known later (section 5.2).
     private static let phases: [String: Fact.Phase] = [
         "executionActionRequested": .requested,
@@ -24,7 +33,7 @@ extension NotificationMessage {
     private var compositions: [JSON] { details["paymentComposition"]?.array ?? [] }
 
     private func fact(_ action: String, _ phase: Fact.Phase, at: Timestamp) -> Fact {
-        // Sent for failures too: only `success: true`, as a boolean, is a success (section 10, 6).
+        // Sent for failures too.
         let success = phase == .completed ? details["success"]?.bool : nil
         let effective = success == true ? succeeded(action) : compositions
         let shown = effective.last ?? compositions.last

@@ -51,6 +51,9 @@ extension PayrailsNotification {
         guard let message = NotificationMessage(json) else {
             return .unreadable(reason: "the object has neither an event nor an action")
         }
+        guard message.tellsItsResult else {
+            return .unreadable(reason: "a completed action without a true or false for success")
+        }
         let facts = message.facts(receivedAt: receivedAt)
         if !facts.isEmpty, message.executionID == nil, message.merchantReference == nil {
             return .unreadable(reason: "it names neither an execution nor a reference")

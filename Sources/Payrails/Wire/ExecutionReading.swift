@@ -35,8 +35,10 @@ enum ExecutionReading {
                     reason: entry["errors"]?[0].flatMap(ProviderProblem.reason(of:)),
                     actionRequired: waits ? actionRequired(json) : nil, at: at, source: source))
         }
-        if let newest = sorted.last?.at {
-            facts += (json["paymentComposition"]?.array ?? []).compactMap { payment($0, at: newest, source: source) }
+        // Dated as early as can be, so that it stays one fact over all readings, and never hides the figures of a
+        // payment record that was read later.
+        if let earliest = json["createdAt"]?.timestamp ?? sorted.first?.at {
+            facts += (json["paymentComposition"]?.array ?? []).compactMap { payment($0, at: earliest, source: source) }
         }
         return unique(facts)
     }

@@ -49,6 +49,16 @@ extension PayrailsSandbox {
         case ("POST", "notification-faults", 1):
             add(try SandboxNotificationFault(control: body))
             return Answer(201, [:])
+        case ("POST", "rotate-key", 1):
+            guard let url = body["url"]?.string, let key = body["key"]?.string else {
+                throw .invalid("url and key are required")
+            }
+            rotateNotificationKey(of: url, to: key)
+            return Answer(200, [:])
+        case ("POST", "credentials", 1):
+            guard let id = body["clientId"]?.string else { throw .invalid("clientId is required") }
+            setCredential(clientID: id, clientSecret: body["clientSecret"]?.string)
+            return Answer(200, [:])
         case ("DELETE", "faults", 1), ("DELETE", "notification-faults", 1):
             clearFaults()
             return Answer(200, [:])
@@ -98,6 +108,16 @@ extension PayrailsSandbox {
             }
             answer = answerChallenge(id, result)
         case "abandon": answer = abandon(id)
+        case "move-amount":
+            guard let amount else { throw .invalid("amount is required") }
+            answer = moveAmount(id, to: amount)
+        case "portal":
+            guard let action = SandboxOutcomeRule.Action(rawValue: body["action"]?.string ?? ""), action != .authorize
+            else { throw .invalid("action must be capture, cancel or refund") }
+            answer = actInPortal(id, action, amount: amount, isFinal: body["final"]?.bool)
+        case "status":
+            guard let code = body["code"]?.string else { throw .invalid("code is required") }
+            answer = addStatus(id, code: code)
         case "expire-session":
             expireSession(id)
             answer = SDKAnswer(status: 200, body: [:])

@@ -57,6 +57,21 @@ extension PayrailsSandbox {
         state.withLock { $0.world.targets = targets }
     }
 
+    /// The address has another key from this moment, also for what is already on its way (section 5.1).
+    public func rotateNotificationKey(of url: String, to key: String) {
+        notifier.rotateKey(of: url, to: key)
+        state.withLock { state in
+            state.world.targets = state.world.targets.map {
+                $0.url == url ? NotificationTarget(url: url, key: key) : $0
+            }
+        }
+    }
+
+    /// Adds a credential beside the others, or replaces the secret of one at once; nil takes it away (section 1.3).
+    public func setCredential(clientID: String, clientSecret: String?) {
+        state.withLock { $0.world.credentials[clientID] = clientSecret }
+    }
+
     /// Every access token is unknown from now on.
     public func expireAccessTokens() { state.withLock { $0.world.accessTokens = [:] } }
     /// The session of the execution's init payload is over.

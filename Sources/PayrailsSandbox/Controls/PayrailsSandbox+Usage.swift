@@ -20,12 +20,15 @@ extension PayrailsSandbox {
         POST /sandbox/notifications/redeliver        {executionId}: everything about it once more
         POST /sandbox/notifications/raw              signs these bytes as they are, and sends them
         POST /sandbox/notification-targets           {targets: [{url, key}]}, for new executions
-        POST /sandbox/executions/EXECUTION/…         pay, 3ds, abandon, expire-session, dispute, update-result
+        POST /sandbox/executions/EXECUTION/…         pay, 3ds, abandon, expire-session, dispute, update-result,
+                                                     move-amount, portal {action}, status {code}
         POST /sandbox/outcomes                       {outcome, card?, merchantReference?, action?, times?, …}
         POST /sandbox/faults                         {kind, route?, times?, ms?, status?, …}; DELETE takes all away
         POST /sandbox/notification-faults            {kind: late|twice|shuffled|lost|wrongSignature|bare, …}
         POST /sandbox/holders/REFERENCE/tokenize     {card, expiryMonth, expiryYear}: saves a card
         POST /sandbox/instruments/ID                 {expiryMonth, status, …}: the card changed by itself
+        POST /sandbox/credentials                    {clientId, clientSecret}: adds or replaces; none: revokes
+        POST /sandbox/rotate-key                     {url, key}: signs with another key from now on
         POST /sandbox/expire-tokens, /sandbox/settle, /sandbox/reset
         """
     }

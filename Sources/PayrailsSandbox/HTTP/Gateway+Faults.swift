@@ -26,6 +26,20 @@ extension PayrailsSandbox {
         return faults
     }
 
+    /// Section 1.6: whether the account's rate allows one more call now.
+    func takePermit() -> Bool {
+        guard let rate = configuration.requestsPerSecond else { return true }
+        return state.withLock { state in
+            let now = state.world.now
+            let refill = state.permitsAt.map { max(.zero, now - $0) / .seconds(1) * rate } ?? rate
+            state.permits = min(rate, state.permits + refill)
+            state.permitsAt = now
+            guard state.permits >= 1 else { return false }
+            state.permits -= 1
+            return true
+        }
+    }
+
     /// What goes wrong before anything happened; nil when the call goes on.
     func early(
         _ kind: SandboxFault.Kind?, request: APIRequest, key: String?, begin: IdempotencyStore.Begin

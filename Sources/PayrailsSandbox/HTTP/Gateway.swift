@@ -40,6 +40,10 @@ extension PayrailsSandbox {
         if case .running = begin {
             return refusal(APIError(409, "request.conflict", "a request with this idempotency key is in progress"))
         }
+        guard takePermit() else {
+            if let key, case .first = begin { state.withLock { $0.keys.abandon(key) } }
+            return refusal(.fault(429))
+        }
         let faults = takeFaults(match, request, call: call)
         await pause(faults.delayBefore + configuration.latency)
         if let response = early(faults.kind, request: request, key: key, begin: begin) { return response }
@@ -94,9 +98,10 @@ extension PayrailsSandbox {
         switch match.route.access {
         case .nobody: return .merchant
         case .apiKey:
-            guard match.parameters["clientId"] == configuration.clientID,
-                request.headers["x-api-key"] == configuration.clientSecret
-            else { throw .unauthorized("unknown client id or secret") }
+            let secret = match.parameters["clientId"].flatMap { id in state.withLock { $0.world.credentials[id] } }
+            guard let secret, request.headers["x-api-key"] == secret else {
+                throw .unauthorized("unknown client id or secret")
+            }
             return .merchant
         case .merchant:
             let token = try bearer(request)

@@ -25,7 +25,7 @@ final class Listener: Sendable {
             var response = HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)
             switch answer.breaks {
             case .beforeAnything: response.cut = 0
-            case .inTheBody: response.cut = answer.body.count / 2
+            case .inTheBody: response.cut = max(1, answer.body.count / 2)
             case nil: break
             }
             return response

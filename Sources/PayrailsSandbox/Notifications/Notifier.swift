@@ -10,6 +10,8 @@ final class Notifier: Sendable {
         var finished: [Int] = []
         var lastID = 0
         var sleepers: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// Keys that were rotated, by address: the old one is worth nothing from that moment (section 5.1).
+        var rotatedKeys: [String: String] = [:]
         /// Held back to be sent in another order.
         var pen: [Int] = []
         var firstAttempts: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -53,9 +55,8 @@ final class Notifier: Sendable {
         for case .shuffled(let milliseconds) in faults { hold = .milliseconds(milliseconds) }
         let body = faults.contains(.bare) ? notification.details : notification.body
         for target in notification.targets {
-            let key = faults.contains(.wrongSignature) ? target.key + "-another" : target.key
             for _ in 0..<(faults.contains(.twice) ? 2 : 1) {
-                let id = add(notification, target, body, signature: NotificationSignature.of(body, key: key))
+                let id = add(notification, target, body, isSignedWrongly: faults.contains(.wrongSignature))
                 if faults.contains(.lost) {
                     finish(id, .lost)
                 } else if let hold {
@@ -125,7 +126,7 @@ final class Notifier: Sendable {
     }
 
     private func add(
-        _ notification: OutgoingNotification, _ target: NotificationTarget, _ body: Data, signature: String
+        _ notification: OutgoingNotification, _ target: NotificationTarget, _ body: Data, isSignedWrongly: Bool
     ) -> Int {
         state.withLock { state in
             state.lastID += 1
@@ -133,7 +134,7 @@ final class Notifier: Sendable {
                 id: state.lastID, notificationID: notification.id, event: notification.event,
                 action: notification.action, success: notification.isSuccess, executionID: notification.executionID,
                 merchantReference: notification.merchantReference, url: target.url, body: body,
-                signature: signature)
+                key: target.key, isSignedWrongly: isSignedWrongly)
             return state.lastID
         }
     }
@@ -160,7 +161,7 @@ final class Notifier: Sendable {
 
     private func attemptOnce(_ delivery: SandboxDelivery) async -> Int? {
         await takeSlot()
-        state.withLock { $0.deliveries[delivery.id]?.state = .sending }
+        let signature = sign(delivery)
         let time = configuration.clock.now()
         var status: Int?
         var failure: String?
@@ -168,7 +169,7 @@ final class Notifier: Sendable {
             status = try await client.send(
                 HTTPClientRequest(
                     method: "POST", url: delivery.url,
-                    headers: ["Content-Type": "application/json", "X-Signature": delivery.signature],
+                    headers: ["Content-Type": "application/json", "X-Signature": signature],
                     body: delivery.body, timeout: configuration.notificationTimeout)
             ).status
         } catch {
@@ -183,6 +184,20 @@ final class Notifier: Sendable {
         first?.resume()
         return status
     }
+
+    /// Signs with the key that the address has now.
+    private func sign(_ delivery: SandboxDelivery) -> String {
+        let key = state.withLock { $0.rotatedKeys[delivery.url] } ?? delivery.key
+        let signature = NotificationSignature.of(
+            delivery.body, key: delivery.isSignedWrongly ? key + "-another" : key)
+        state.withLock { state in
+            state.deliveries[delivery.id]?.state = .sending
+            state.deliveries[delivery.id]?.signature = signature
+        }
+        return signature
+    }
+
+    func rotateKey(of url: String, to key: String) { state.withLock { $0.rotatedKeys[url] = key } }
 
     private func finish(_ id: Int, _ end: SandboxDelivery.State) {
         let limit = configuration.recordLimit

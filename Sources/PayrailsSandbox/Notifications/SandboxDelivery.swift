@@ -35,8 +35,10 @@ public struct SandboxDelivery: Sendable {
     public let url: String
     /// The bytes that are signed and sent.
     public let body: Data
-    /// `X-Signature`.
-    public let signature: String
+    /// `X-Signature` of the last attempt; empty before the first.
+    public internal(set) var signature = ""
+    let key: String
+    let isSignedWrongly: Bool
     public internal(set) var state = State.waiting
     public internal(set) var attempts: [Attempt] = []
 }
@@ -46,7 +48,7 @@ extension SandboxDelivery {
         self.init(
             id: id, notificationID: old.notificationID, event: old.event, action: old.action, success: old.success,
             executionID: old.executionID, merchantReference: old.merchantReference, url: old.url, body: old.body,
-            signature: old.signature)
+            key: old.key, isSignedWrongly: old.isSignedWrongly)
     }
 }
 

@@ -59,7 +59,7 @@ extension World {
     private mutating func links(of execution: Execution, own: String) -> [String: JSON] {
         var addresses: [(String, String, String)] = [("self", own, "GET")]
         let payment = execution.paymentID.flatMap { payments[$0] }
-        if !execution.has("authorizeRequested") {
+        if execution.authorizeActionID == nil {
             for action in ["lookup", "authorize", "startPaymentSession"] {
                 addresses.append((action, "\(own)/\(action)", "POST"))
             }

@@ -74,7 +74,6 @@ struct Execution: Sendable {
         let amount: Money?
     }
 
-    func has(_ code: String) -> Bool { statuses.contains { $0.code == code } }
     var lastStatus: StatusEntry? { statuses.max { $0.time < $1.time } }
     var lastStatusTime: Timestamp { lastStatus?.time ?? createdAt }
     var codes: Set<String> { Set(statuses.map(\.code)) }

@@ -4,6 +4,7 @@ import Basics
 struct Schedule: Sendable {
     /// Something that the stand-in does by itself once its time has come.
     enum Event: Sendable {
+        case authorizationRequested(execution: String, action: String)
         case authorizationOutcome(execution: String, action: String)
         case captureOutcome(execution: String, action: String)
         case cancelOutcome(execution: String, action: String)

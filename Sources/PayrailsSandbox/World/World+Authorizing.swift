@@ -20,7 +20,7 @@ extension World {
         }
         try checkOrigins(meta: body["meta"], returnInfo: body["returnInfo"])
         try checkLines(meta: body["meta"], amount: amount)
-        guard !execution.has("authorizeRequested") else {
+        guard execution.authorizeActionID == nil else {
             throw .notAllowed("the execution was already authorized")
         }
         // Section 4: a difference between the two sides' amounts looks like a bad token.
@@ -44,13 +44,24 @@ extension World {
         execution.attempt = AuthorizationAttempt(
             actionID: record.id, outcome: outcome, delay: delay ?? configuration.authorizeDelay)
         executions[id] = execution
-        addStatus("authorizeRequested", to: id)
-        notifyRequested("authorize", record.id, execution: id, amount: amount)
-        schedule.add(
-            .authorizationOutcome(execution: id, action: record.id),
-            due: now + (delay ?? configuration.authorizeDelay))
+        if configuration.requestedDelay > .zero {
+            schedule.add(
+                .authorizationRequested(execution: id, action: record.id), due: now + configuration.requestedDelay)
+        } else {
+            requestAuthorization(id, action: record.id)
+        }
         return Answer(
             configuration.authorizeStatus, acknowledgement(record, of: try self.execution(id), caller: caller))
+    }
+
+    /// The authorization begins to show.
+    mutating func requestAuthorization(_ id: String, action: String) {
+        guard let execution = executions[id], let attempt = execution.attempt, attempt.actionID == action else {
+            return
+        }
+        addStatus("authorizeRequested", to: id)
+        notifyRequested("authorize", action, execution: id, amount: execution.amount)
+        schedule.add(.authorizationOutcome(execution: id, action: action), due: now + attempt.delay)
     }
 
     /// The instrument that pays: a saved one of this holder, or the one that the app has just collected.

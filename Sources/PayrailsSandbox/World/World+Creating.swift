@@ -85,7 +85,7 @@ extension World {
         try check(body, against: Schema.lookup)
         var execution = try execution(id)
         if let amount = body["amount"] {
-            guard !execution.has("authorizeRequested") else {
+            guard execution.authorizeActionID == nil else {
                 throw .notAllowed("lookup is not allowed after authorize")
             }
             let money = try money(amount)
@@ -129,7 +129,7 @@ extension World {
     mutating func startPaymentSession(_ id: String, body: JSON) throws(APIError) -> Answer {
         try check(body, against: Schema.startPaymentSession)
         var execution = try execution(id)
-        guard !execution.has("authorizeRequested") else {
+        guard execution.authorizeActionID == nil else {
             throw .notAllowed("startPaymentSession is not allowed after authorize")
         }
         let amount = try money(body["amount"] ?? .null)

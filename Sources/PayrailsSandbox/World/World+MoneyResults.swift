@@ -5,6 +5,7 @@ import Lockstep
 extension World {
     mutating func perform(_ event: Schedule.Event) {
         switch event {
+        case .authorizationRequested(let id, let action): requestAuthorization(id, action: action)
         case .authorizationOutcome(let id, let action): decideAuthorization(id, action: action)
         case .captureOutcome(let id, let action): decideCapture(id, action: action)
         case .refundOutcome(let id, let action): decideRefund(id, action: action)

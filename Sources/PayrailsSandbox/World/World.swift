@@ -41,6 +41,8 @@ struct World: Sendable {
     var rules: [SandboxOutcomeRule]
     var targets: [NotificationTarget]
 
+    /// Secrets by client id.
+    var credentials: [String: String]
     var accessTokens: [String: AccessToken] = [:]
     var clientSessions: [String: ClientSession] = [:]
     var holders: [String: Holder] = [:]
@@ -59,6 +61,7 @@ struct World: Sendable {
         self.configuration = configuration
         random = SeededGenerator(seed: seed)
         rules = configuration.outcomeRules
+        credentials = [configuration.clientID: configuration.clientSecret]
         targets = configuration.notificationTargets
     }
 

@@ -39,7 +39,7 @@ extension Channel {
             case .script(let text): PQexitPipelineMode(connection) == 1 && PQsendQuery(connection, text) == 1
             }
         if !isSent {
-            let words = String(cString: PQerrorMessage(connection)).trimmed
+            let words = String(cString: PQerrorMessage(connection)).inOneLine
             refuse(PostgresError(.connectionLost(mayHaveExecuted: false), words, query: operation.name))
         }
     }
@@ -151,7 +151,9 @@ extension Channel {
         default: break
         }
         let error = PostgresError(result: result.pointer, query: name)
-        // A later word that the session has ended says more than the first error does.
-        if running.failure == nil || error.endsConnection { self.running?.failure = error }
+        // That the session has ended says more than an error before, and the server's reason more than libpq's words
+        // that follow it.
+        let isNews = running.failure.map { error.endsConnection && !$0.endsConnection } ?? true
+        if isNews { self.running?.failure = error }
     }
 }

@@ -58,7 +58,7 @@ final class Channel {
     /// time.
     func expire(now: Instant) {
         for late in remove(where: { $0.deadline <= now }) {
-            late.fail(PostgresError(.timedOut, "waiting behind another statement", query: late.name), .clean)
+            drop(late, PostgresError(.timedOut, "waiting behind another statement", query: late.name))
         }
         guard let running, running.operation.deadline <= now else { return }
         abandon(
@@ -67,7 +67,7 @@ final class Channel {
     }
 
     func cancel(_ operation: OperationID) {
-        for cancelled in remove(where: { $0.id == operation }) { cancelled.fail(CancellationError(), .clean) }
+        for cancelled in remove(where: { $0.id == operation }) { drop(cancelled, CancellationError()) }
         if let running, running.operation.id == operation {
             abandon(running.operation, with: CancellationError())
         }
@@ -82,6 +82,12 @@ final class Channel {
 
     // MARK: Endings
 
+    /// Fails what was never sent. When that was to begin a transaction, what follows must not run without one.
+    private func drop(_ operation: Operation, _ error: any Error) {
+        operation.fail(error, operation.preamble > 0 ? .broken : nil)
+        if operation.preamble > 0 { close() }
+    }
+
     private func abandon(_ operation: Operation, with error: any Error) {
         cancelAtServer(connection)
         finish(running: error)
@@ -89,7 +95,7 @@ final class Channel {
 
     /// libpq has seen the connection break.
     func lose() {
-        let words = String(cString: PQerrorMessage(connection)).trimmed
+        let words = String(cString: PQerrorMessage(connection)).inOneLine
         var error = PostgresError(.connectionLost(mayHaveExecuted: true), words)
         if let told = running?.failure, case .connectionLost = told.code { error = told }
         finish(running: error)
@@ -135,7 +141,7 @@ final class Channel {
         while !isClosed, running == nil, !queue.isEmpty {
             let operation = queue.removeFirst()
             guard operation.deadline > .now else {
-                operation.fail(PostgresError(.timedOut, "too late to begin", query: operation.name), condition)
+                drop(operation, PostgresError(.timedOut, "too late to begin", query: operation.name))
                 continue
             }
             running = Running(operation: operation)
@@ -177,9 +183,15 @@ final class Channel {
         }
         running = nil
         var condition = condition
-        if finished.failure?.endsConnection == true { condition = .broken }
-        let result: Result<[PostgresRows], any Error> =
-            if let failure = finished.failure { .failure(failure) } else { .success(finished.rows) }
-        finished.operation.complete(Outcome(result: result, condition: condition))
+        let preamble = finished.operation.preamble
+        if let failure = finished.failure {
+            if failure.endsConnection || preamble > 0 && condition == .clean { condition = .broken }
+            finished.operation.fail(failure, condition)
+        } else {
+            let rows = Array(finished.rows.dropFirst(preamble))
+            finished.operation.complete(Outcome(result: .success(rows), condition: condition))
+        }
+        // Before anything that waits in the queue is sent.
+        if condition == .broken { close() }
     }
 }

@@ -8,8 +8,7 @@ struct ConnectionParameters: Sendable, Equatable {
     /// Keyword and value, for each host in the order given.
     let hosts: [[String: String]]
 
-    /// - Throws: ``PostgresError`` with the code `connectionFailed` when libpq can't read the string. Its words don't
-    ///   quote the password.
+    /// - Throws: ``PostgresError`` with the code `connectionFailed` when libpq can't read the string.
     init(_ configuration: PostgresConfiguration) throws {
         var given = try Self.parse(configuration.connectionString)
         let defaults = [
@@ -54,9 +53,12 @@ struct ConnectionParameters: Sendable, Equatable {
     private static func parse(_ string: String) throws -> [String: String] {
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(string, &message) else {
-            let words = message.map { String(cString: $0) } ?? "out of memory"
+            let words = message.map { String(cString: $0).inOneLine } ?? "out of memory"
             PQfreemem(message)
-            throw PostgresError(.connectionFailed, words.trimmed)
+            // Most of libpq's complaints quote the string, and with it perhaps the password; this one only a keyword.
+            let isHarmless = words.hasPrefix("invalid connection option") || message == nil
+            throw PostgresError(
+                .connectionFailed, "the connection string can't be read" + (isHarmless ? ": \(words)" : ""))
         }
         defer { PQconninfoFree(options) }
         var found: [String: String] = [:]
@@ -99,8 +101,6 @@ extension Duration {
 }
 
 extension String {
-    /// libpq ends its messages with a newline.
-    var trimmed: String {
-        String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
-    }
+    /// libpq spreads its messages over several lines and ends them with a newline.
+    var inOneLine: String { split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 }

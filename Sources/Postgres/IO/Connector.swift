@@ -3,7 +3,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A `PGconn` on its way from one thread to another.
+/// A `PGconn`, or its `PGcancel`, on its way from one thread to another.
 ///
 /// `@unchecked Sendable`: whoever makes one gives it away with the command that carries it, so only one thread ever has
 /// it.
@@ -40,6 +40,13 @@ final class Connector: Sendable {
 
     var hostCount: Int { parameters.hosts.count }
 
+    /// For messages, as libpq names hosts.
+    func name(ofHost host: Int) -> String {
+        let options = parameters.hosts[host]
+        let address = options["host"] ?? options["hostaddr"] ?? "the default host"
+        return "connection to server at \"\(address)\", port \(options["port"] ?? "5432")"
+    }
+
     /// Answers with ``Command/begun(_:_:)``.
     func begin(_ attempt: Attempt) {
         let options = parameters.hosts[attempt.host]
@@ -69,11 +76,14 @@ final class Connector: Sendable {
             pending += 1
             return true
         }
-        guard mayQueue, let handle = PQgetCancel(connection).map(PGConnection.init) else { return }
+        guard mayQueue else { return }
+        let handle = PQgetCancel(connection).map(PGConnection.init)
         cancelling.async { [self] in
             var words = [CChar](repeating: 0, count: 256)
-            _ = PQcancel(handle.pointer, &words, Int32(words.count))
-            PQfreeCancel(handle.pointer)
+            if let handle {
+                _ = PQcancel(handle.pointer, &words, Int32(words.count))
+                PQfreeCancel(handle.pointer)
+            }
             pendingCancels.withLock { $0 -= 1 }
         }
     }

@@ -23,7 +23,7 @@ final class IOThread {
     private let configuration: PostgresConfiguration
     private var openings: [ConnectionID: Opening] = [:]
     private var channels: [ConnectionID: Channel] = [:]
-    /// The host that answered last is tried first.
+    /// The host that answered last is tried first; the next one, when that fails.
     private var preferredHost = 0
     private var timer: Instant?
     private var isStopped = false
@@ -54,8 +54,8 @@ final class IOThread {
             for command in commands { perform(command) }
             expire(now: .now)
             forgetClosed()
-            // Whatever was done may have brought new commands: only an empty mailbox lets the thread sleep.
-            if !isStopped, commands.isEmpty { wait() }
+            // Commands may have come meanwhile: only after an empty mailbox will one of them interrupt a sleep.
+            if !isStopped { wait(mayBlock: commands.isEmpty) }
         }
         end()
     }
@@ -65,7 +65,7 @@ final class IOThread {
     private func perform(_ command: Command) {
         switch command {
         case .open(let id):
-            openings[id] = Opening(deadline: .now + configuration.connectTimeout)
+            openings[id] = Opening(deadline: .now + configuration.connectTimeout, firstHost: preferredHost)
             connector.begin(Attempt(connection: id, host: preferredHost, earlier: 0))
         case .begun(let attempt, let connection):
             begun(attempt, connection)
@@ -111,8 +111,8 @@ final class IOThread {
             if let connection { PQfinish(connection.pointer) }
             return
         }
-        opening.host = attempt.host
         opening.connection = connection?.pointer
+        opening.direction = PGRES_POLLING_WRITING
         openings[id] = opening
         guard let connection, PQstatus(connection.pointer) != CONNECTION_BAD else { return nextHost(id) }
     }
@@ -125,7 +125,7 @@ final class IOThread {
         switch opening.direction {
         case PGRES_POLLING_OK:
             openings[id] = nil
-            preferredHost = opening.host
+            preferredHost = opening.host(of: connector.hostCount)
             let channel = Channel(
                 id: id, connection: connection, configuration: configuration,
                 cancelAtServer: { [connector] in connector.cancel($0) })
@@ -140,7 +140,10 @@ final class IOThread {
 
     private func nextHost(_ id: ConnectionID, because words: String? = nil) {
         guard var opening = openings[id] else { return }
-        let libpqWords = opening.connection.map { String(cString: PQerrorMessage($0)).trimmed }
+        let failedHost = opening.host(of: connector.hostCount)
+        // Others that open a connection needn't wait for it first.
+        if preferredHost == failedHost { preferredHost = (failedHost + 1) % connector.hostCount }
+        let libpqWords = opening.connection.map { String(cString: PQerrorMessage($0)).inOneLine }
         opening.failures.append(words ?? libpqWords ?? "out of memory")
         if let connection = opening.connection { PQfinish(connection) }
         let earlier = opening.failures.count
@@ -152,14 +155,17 @@ final class IOThread {
         opening.connection = nil
         opening.deadline = .now + configuration.connectTimeout
         openings[id] = opening
-        let host = (preferredHost + earlier) % connector.hostCount
+        let host = opening.host(of: connector.hostCount)
         connector.begin(Attempt(connection: id, host: host, earlier: earlier))
     }
 
     // MARK: Time
 
     private func expire(now: Instant) {
-        for (id, opening) in openings where opening.deadline <= now { nextHost(id, because: "no answer in time") }
+        for (id, opening) in openings where opening.deadline <= now {
+            let host = connector.name(ofHost: opening.host(of: connector.hostCount))
+            nextHost(id, because: "\(host): no answer in time")
+        }
         for channel in channels.values { channel.expire(now: now) }
         if let due = timer, due <= now {
             timer = nil
@@ -181,7 +187,7 @@ final class IOThread {
 
     // MARK: Waiting
 
-    private func wait() {
+    private func wait(mayBlock: Bool) {
         var watched = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
         var owners: [ConnectionID] = []
         for (id, opening) in openings {
@@ -195,7 +201,7 @@ final class IOThread {
             watched.append(pollfd(fd: channel.descriptor, events: Int16(events), revents: 0))
             owners.append(id)
         }
-        guard poll(&watched, nfds_t(watched.count), timeoutMilliseconds()) > 0 else { return }
+        guard poll(&watched, nfds_t(watched.count), mayBlock ? timeoutMilliseconds() : 0) > 0 else { return }
         if watched[0].revents != 0 { mailbox.clear() }
         for (entry, id) in zip(watched.dropFirst(), owners) where entry.revents != 0 {
             if let channel = channels[id] {
@@ -222,11 +228,14 @@ final class IOThread {
 private struct Opening {
     /// Of the attempt at the present host.
     var deadline: ContinuousClock.Instant
-    var host = 0
+    let firstHost: Int
     /// nil while the connector looks up the host's name.
     var connection: OpaquePointer?
-    /// libpq begins by waiting for the socket to become writable.
+    /// What to wait for; at first, for the socket to become writable.
     var direction = PGRES_POLLING_WRITING
     /// What each host said so far.
     var failures: [String] = []
+
+    /// The one that is tried now.
+    func host(of count: Int) -> Int { (firstHost + failures.count) % count }
 }

@@ -15,6 +15,9 @@ struct Operation: Sendable {
 
     let id: OperationID
     let work: Work
+    /// How many of the statements, from the first, only prepare the ground (`BEGIN`). Their results are dropped; and
+    /// when they didn't take effect, neither may anything that comes after, so the connection is closed.
+    var preamble = 0
     let deadline: ContinuousClock.Instant
     /// Called once, on the I/O thread; must not block.
     let complete: @Sendable (Outcome) -> Void
@@ -22,12 +25,12 @@ struct Operation: Sendable {
     /// The statements' name in errors.
     var name: String {
         switch work {
-        case .queries(let queries): queries.first?.name ?? ""
+        case .queries(let queries): (queries.dropFirst(preamble).first ?? queries.first)?.name ?? ""
         case .script(let text): PostgresQuery.name(of: text)
         }
     }
 
-    func fail(_ error: any Error, _ condition: ConnectionCondition) {
+    func fail(_ error: any Error, _ condition: ConnectionCondition?) {
         complete(Outcome(result: .failure(error), condition: condition))
     }
 }
@@ -35,7 +38,8 @@ struct Operation: Sendable {
 /// What an operation came to, and what it left the connection in.
 struct Outcome: Sendable {
     var result: Result<[PostgresRows], any Error>
-    var condition: ConnectionCondition
+    /// nil when the operation was never sent, so that it changed nothing.
+    var condition: ConnectionCondition?
 }
 
 /// Whether a connection may be given to the next user.

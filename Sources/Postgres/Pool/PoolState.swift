@@ -99,7 +99,9 @@ extension PoolState {
         let late = waiters.filter { $0.deadline <= now }
         guard !late.isEmpty else { return [] }
         waiters.removeAll { $0.deadline <= now }
-        return late.map { refuse($0.id, failures > 0 ? .unreachable : .timedOut) }
+        // With connections open the database is there, and they were in use.
+        let isUnreachable = failures > 0 && !connections.values.contains { $0 != .opening }
+        return late.map { refuse($0.id, isUnreachable ? .unreachable : .timedOut) }
     }
 
     private mutating func refuse(_ waiter: WaiterID, _ refusal: Refusal) -> Action {

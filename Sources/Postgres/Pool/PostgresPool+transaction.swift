@@ -47,7 +47,7 @@ extension PostgresPool {
     private nonisolated(nonsending) static func run<R: Sendable>(
         _ body: (PostgresConnection) async throws -> R, on connection: PostgresConnection, _ isolation: IsolationLevel
     ) async throws -> R {
-        try await connection.begin(isolation)
+        connection.begin(isolation)
         let value: R
         do {
             value = try await body(connection)

@@ -54,6 +54,7 @@ struct Assembly: Sendable {
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
         pace.concurrency = settings.work.concurrency
+        pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bell: bell, notifications: notificationMetrics,
             events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
@@ -68,7 +69,7 @@ struct Assembly: Sendable {
             let answer = await router.respond(
                 to: IncomingRequest(
                     method: request.method, path: request.path, query: request.query ?? "", headers: request.headers,
-                    body: request.body, receivedAt: clock.now()))
+                    body: request.body, receivedAt: clock.now(), arrival: request.receivedAt))
             return HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)
         }
         observe(server)

@@ -105,6 +105,7 @@ public final class LockstepService: Sendable {
         await client.shutdown()
         await pool.shutdown()
         log.notice("stopped")
+        log.writer.flush()
     }
 
     private func finishWork() async {

@@ -66,11 +66,14 @@ extension HTTPClientError {
 }
 
 extension PayrailsConfiguration {
-    /// Without a rate limit, so that tests don't wait.
+    /// Without a rate limit, so that tests don't wait, and with the time that a busy machine needs.
     static var test: PayrailsConfiguration {
         var configuration = PayrailsConfiguration(
             baseURL: "https://api.example.test", clientID: "client-1", clientSecret: Secret("$ecret!^*@"))
         configuration.requestsPerSecond = 0
+        configuration.readTimeout = .seconds(60)
+        configuration.changeTimeout = .seconds(60)
+        configuration.tokenTimeout = .seconds(60)
         return configuration
     }
 

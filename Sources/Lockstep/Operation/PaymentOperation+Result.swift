@@ -1,0 +1,55 @@
+/// What a checkout's operations already account for, so that nothing is taken for two of them.
+public struct AccountedActions: Hashable, Sendable {
+    /// The provider's ids of the actions that belong to an operation.
+    public var actionIDs: Set<String> = []
+    /// Minor units captured and refunded by operations that are known to have succeeded, by execution.
+    public var captured: [ExecutionID: Int64] = [:]
+    public var refunded: [ExecutionID: Int64] = [:]
+
+    public init() {}
+}
+
+extension PaymentOperation {
+    /// The operation as the facts decide it; nil when they say nothing yet.
+    ///
+    /// By the provider's action id where it is known. Where the answer was lost: a cancel by the state, since there is
+    /// only one to be had; a capture or refund by an action of its kind and amount that belongs to no other operation,
+    /// or by a total that only it can explain.
+    public func settled(by picture: ExecutionPicture, others: AccountedActions) -> PaymentOperation? {
+        guard !state.isFinal, kind == .capture || kind == .cancel || kind == .refund else { return nil }
+        var settled = self
+        if let actionID, let result = picture.actions[actionID] {
+            guard let success = result.success else { return nil }
+            settled.finish(success: success, reason: result.reason)
+            return settled
+        }
+        if kind == .cancel {
+            guard picture.state == .cancelled else { return nil }
+            settled.finish(success: true, reason: nil)
+            return settled
+        }
+        guard state == .unknown, actionID == nil else { return nil }
+        let unclaimed = picture.actions.filter { id, result in
+            result.action == kind.rawValue && result.success == true && !others.actionIDs.contains(id)
+                && (result.amount == nil || result.amount == amount)
+        }
+        if let (id, _) = unclaimed.min(by: { $0.key < $1.key }) {
+            settled.actionID = id
+            settled.finish(success: true, reason: nil)
+            return settled
+        }
+        guard let execution, let amount else { return nil }
+        let (total, accounted) =
+            kind == .capture
+            ? (picture.captured, others.captured[execution.id] ?? 0)
+            : (picture.refunded, others.refunded[execution.id] ?? 0)
+        guard let total, total.currency == amount.currency, total.minor >= accounted + amount.minor else { return nil }
+        settled.finish(success: true, reason: nil)
+        return settled
+    }
+
+    private mutating func finish(success: Bool, reason: String?) {
+        state = success ? .succeeded : .failed
+        self.reason = success ? nil : reason
+    }
+}

@@ -1,0 +1,166 @@
+import Basics
+import Foundation
+import Lockstep
+
+/// What settlements of any number of checkouts decided, collected so that all of it is written at once.
+struct SettlementChanges {
+    struct CheckoutRow {
+        let checkout: Checkout
+        let dueAt: Timestamp?
+    }
+
+    struct ExecutionRow {
+        let execution: CheckoutExecution
+        let checkAt: Timestamp?
+        /// The facts say something else than before, so patience begins anew.
+        let hasChanged: Bool
+    }
+
+    struct Event {
+        let type: EventType
+        let checkout: CheckoutID
+        let execution: ExecutionID?
+        let data: JSON
+    }
+
+    let now: Timestamp
+    let policy: PaymentStore.Policy
+    let identifiers: IdentifierSource
+    private(set) var checkouts: [CheckoutRow] = []
+    private(set) var executions: [ExecutionRow] = []
+    private(set) var finished: [PaymentOperation] = []
+    private(set) var cancels: [PaymentOperation] = []
+    private(set) var amounts: [(execution: ExecutionID, amount: Money)] = []
+    private(set) var events: [Event] = []
+
+    init(now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource) {
+        self.now = now
+        self.policy = policy
+        self.identifiers = identifiers
+    }
+
+    /// Decides one checkout. Pure but for the ids of what is planned.
+    ///
+    /// - Parameters:
+    ///   - operations: those of the checkout that aren't final, and the cancels that aren't failed.
+    ///   - announcing: events of the caller's own change, told before those that follow from it.
+    mutating func settle(
+        _ checkout: Checkout, _ known: CheckoutHoldings, announcing: [EventType]
+    ) -> SettledCheckout {
+        var stored = known.executions
+        var open = known.operations
+        var failures: [PaymentOperation] = []
+        for index in open.indices {
+            guard let execution = stored.first(where: { $0.execution.id == open[index].execution?.id }),
+                let settled = open[index].settled(by: execution.execution.picture, others: known.actions)
+            else { continue }
+            open[index] = settled
+            finished.append(settled)
+            if settled.state == .failed { failures.append(settled) }
+        }
+        open.removeAll(where: \.state.isFinal)
+
+        let move = open.first { $0.kind == .moveAmount }
+        let settlement = Settlement(
+            of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
+            now: now)
+        var readNow: Set<ExecutionID> = []
+        for effect in settlement.effects {
+            switch effect {
+            case .cancel(let id, let reason):
+                guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
+                stored[index].execution.cancelReason = reason
+                planCancel(of: stored[index].execution, checkout: checkout.id, known: known)
+            case .cancelled(let id):
+                guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
+                stored[index].execution.cancelReported = true
+            case .read(let id): readNow.insert(id)
+            case .amountMoved(let applied): finishMove(move, applied: applied, settlement.checkout)
+            case .held, .event: break
+            }
+        }
+        checkouts.append(CheckoutRow(checkout: settlement.checkout, dueAt: settlement.dueAt))
+        let settled = SettledCheckout(checkout: settlement.checkout, executions: stored.map(\.execution))
+        for type in announcing { tell(type, about: settled) }
+        for effect in settlement.effects { if case .event(let type) = effect { tell(type, about: settled) } }
+        for execution in stored { take(execution, of: settled.checkout, readNow: readNow) }
+        for operation in failures {
+            events.append(
+                Event(
+                    type: .operationFailed, checkout: checkout.id, execution: operation.execution?.id,
+                    data: ["operation": operation.json]))
+        }
+        return settled
+    }
+
+    private mutating func tell(_ type: EventType, about settled: SettledCheckout) {
+        events.append(
+            Event(
+                type: type, checkout: settled.checkout.id, execution: settled.checkout.currentExecution,
+                data: ["checkout": settled.json]))
+    }
+
+    /// At most one cancel of an execution is ever open.
+    private mutating func planCancel(of execution: CheckoutExecution, checkout: CheckoutID, known: CheckoutHoldings) {
+        guard !known.cancelled.contains(execution.id) else { return }
+        cancels.append(
+            PaymentOperation(
+                id: OperationID(identifiers.next()), kind: .cancel, checkout: checkout, execution: execution.reference,
+                key: IdempotencyKey(identifiers.next()), intentReason: execution.cancelReason?.rawValue,
+                createdAt: now))
+    }
+
+    private mutating func finishMove(_ move: PaymentOperation?, applied: Bool, _ checkout: Checkout) {
+        guard var move else { return }
+        move.state = applied ? .succeeded : .failed
+        move.reason = applied ? nil : "the payment was authorized for the amount before"
+        finished.append(move)
+        if applied, let id = checkout.currentExecution { amounts.append((id, checkout.amount)) }
+    }
+
+    /// The execution's row, where it differs from what is stored, and the events about the difference.
+    private mutating func take(_ stored: StoredExecution, of checkout: Checkout, readNow: Set<ExecutionID>) {
+        let execution = stored.execution
+        let picture = execution.picture
+        let hasChanged =
+            stored.storedState != picture.state || stored.storedAuthorizedMinor != picture.authorized?.minor
+            || stored.storedCapturedMinor != picture.captured?.minor
+            || stored.storedRefundedMinor != picture.refunded?.minor
+        var checkAt = stored.checkAt
+        if readNow.contains(execution.id) {
+            checkAt = now
+        } else if hasChanged || (checkAt == nil && stored.checks == 0) {
+            checkAt = policy.healing.next(
+                for: picture.state, checks: 0, changedAt: now, hasLease: checkout.lease?.execution == execution.id,
+                now: now, jitter: .random(in: 0...255))
+        }
+        let isSame =
+            !hasChanged && checkAt == stored.checkAt && execution.cancelReason == stored.storedCancelReason
+            && execution.cancelReported == stored.storedCancelReported
+        guard !isSame else { return }
+        executions.append(ExecutionRow(execution: execution, checkAt: checkAt, hasChanged: hasChanged))
+        var types: [EventType] = []
+        if (picture.captured?.minor ?? 0) > (stored.storedCapturedMinor ?? 0) { types.append(.executionCaptured) }
+        if picture.state == .cancelled, stored.storedState != .cancelled { types.append(.executionCancelled) }
+        if (picture.refunded?.minor ?? 0) > (stored.storedRefundedMinor ?? 0), picture.state != .cancelled {
+            types.append(.executionRefunded)
+        }
+        for type in types {
+            events.append(
+                Event(
+                    type: type, checkout: checkout.id, execution: execution.id,
+                    data: ["execution": execution.json(checkout: checkout.id, facts: stored.facts)]))
+        }
+    }
+}
+
+/// What a checkout holds besides its own row.
+struct CheckoutHoldings {
+    var executions: [StoredExecution] = []
+    /// Those that aren't final, oldest first.
+    var operations: [PaymentOperation] = []
+    /// Executions with a cancel that hasn't failed.
+    var cancelled: Set<ExecutionID> = []
+    /// What the checkout's operations already account for, where one of them has an unknown outcome.
+    var actions = AccountedActions()
+}

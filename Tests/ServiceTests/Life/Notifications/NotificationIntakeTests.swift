@@ -1,0 +1,126 @@
+import Basics
+import Crypto
+import Foundation
+import PayrailsSandbox
+import Postgres
+import TestKit
+import Testing
+
+@Suite("Notifications: what is taken, what is turned away")
+struct NotificationIntakeTests {
+    private static let shared = Task {
+        try await ServiceHarness.start([
+            "PAYRAILS_WEBHOOK_KEYS": "try=\(ServiceHarness.notificationKey),bare-key,two=old,two=new"
+        ])
+    }
+    private let lockstep: ServiceHarness
+    init() async throws { lockstep = try await Self.shared.value }
+
+    @Test("without exactly one right signature over the bytes as they came nothing is kept")
+    func signatures() async throws {
+        let body = Data(#"{"event":"executionCreated","note":"\#(freshWord("forged"))"}"#.utf8)
+        let right = sign(body, ServiceHarness.notificationKey)
+        let twice = HTTPHeaders([.init(name: "X-Signature", value: right), .init(name: "X-Signature", value: right)])
+        let wrong: [HTTPHeaders] = [
+            [:], ["X-Signature": ""], ["X-Signature": sign(body, "another")], ["X-Signature": right + "="],
+            ["X-Signature": sign(body + Data(" ".utf8), ServiceHarness.notificationKey)],
+            ["X-Signature": "sha256=" + right], ["Signature": right], ["X-Signature": "\(right),\(right)"], twice,
+        ]
+        for fields in wrong {
+            let reply = try await post(body, to: ServiceHarness.endpoint, fields)
+            #expect(reply.outcome == "401 bad-signature", "\(fields)")
+        }
+        #expect(try await count(body) == 0)
+        let reply = try await post(body, to: ServiceHarness.endpoint, ["X-Signature": right])
+        #expect(reply.status == 200)
+        #expect(try await count(body) == 1)
+    }
+
+    @Test("each endpoint has its own keys, during a rotation several, and none that wasn't set up")
+    func endpoints() async throws {
+        func outcome(_ path: String, _ key: String) async throws -> String {
+            let body = Data(#"{"event":"x","note":"\#(freshWord("n"))"}"#.utf8)
+            return try await post(body, to: path, ["X-Signature": sign(body, key)]).outcome
+        }
+        #expect(try await outcome("/webhooks/payrails", "bare-key") == "200")
+        #expect(try await outcome("/webhooks/payrails", ServiceHarness.notificationKey) == "401 bad-signature")
+        #expect(try await outcome("/webhooks/payrails/two", "old") == "200")
+        #expect(try await outcome("/webhooks/payrails/two", "new") == "200")
+        #expect(try await outcome("/webhooks/payrails/two", "bare-key") == "401 bad-signature")
+        #expect(try await outcome("/webhooks/payrails/three", "bare-key") == "404 not-found")
+        #expect(try await outcome("/webhooks/payrails/", "bare-key") == "404 not-found")
+        #expect(try await lockstep.stranger.get(ServiceHarness.endpoint).status == 405)
+    }
+
+    @Test(
+        "what can't be read, or has no known meaning, is kept and acknowledged",
+        arguments: [
+            "", "not json", "{}", "[]", "null", "{\"event\":7}", "{\"event\":\"networkOffersEnrollmentCompleted\"}",
+            "{\"event\":\"executionActionCompleted\",\"details\":{}}", "\u{0}\u{1}\u{2}", "<html></html>",
+            "{\"event\":\"executionActionCompleted\",\"details\":{\"execution\":{\"id\":\"nobody\"},\"action\":\"authorize\",\"success\":\"yes\"}}",
+        ])
+    func unreadable(_ text: String) async throws {
+        let body = Data(text.utf8)
+        for contentType in ["application/json", "text/plain", ""] {
+            let reply = try await post(
+                body, to: ServiceHarness.endpoint,
+                ["X-Signature": sign(body, ServiceHarness.notificationKey), "Content-Type": contentType])
+            #expect(reply.status == 200, "\(reply.text)")
+        }
+        #expect(try await count(body) == 1)
+        #expect(try await waitUntil { try await state(body) == "ignored" })
+    }
+
+    @Test("a body of a mebibyte is taken, one of a byte more is not")
+    func size() async throws {
+        for (count, status) in [(1_048_576, 200), (1_048_577, 413)] {
+            let body = Data(repeating: UInt8(ascii: "x"), count: count)
+            let fields: HTTPHeaders = ["X-Signature": sign(body, ServiceHarness.notificationKey)]
+            #expect(try await post(body, to: ServiceHarness.endpoint, fields).status == status)
+        }
+    }
+
+    @Test("one poisoned notification stops none of the others")
+    func poison() async throws {
+        let order = try await lockstep.order()
+        let execution = order.execution
+        // A reason with a character that PostgreSQL's text can't hold, and amounts beyond all measure.
+        for poison in [
+            #"{"event":"executionActionCompleted","time":"2026-11-30T08:00:00Z","details":{"action":"capture","actionId":"\#(UUID())","success":false,"execution":{"id":"\#(execution)"},"paymentComposition":[{"operationResult":"a\u0000b","success":false}]}}"#,
+            #"{"event":"executionActionCompleted","time":"9999-12-31T23:59:59.999999999Z","details":{"action":"capture","actionId":"\#(String(repeating: "x", count: 100_000))","success":false,"execution":{"id":"\#(execution)"}}}"#,
+            #"{"event":"executionActionCompleted","time":"2026-11-30T08:00:00Z","details":{"action":"capture","success":true,"execution":{"id":"\#(execution)"},"amount":{"value":"99999999999999999999","currency":"EUR"}}}"#,
+        ] {
+            let body = Data(poison.utf8)
+            let reply = try await post(
+                body, to: ServiceHarness.endpoint, ["X-Signature": sign(body, ServiceHarness.notificationKey)])
+            #expect(reply.status == 200)
+        }
+        let next = try await lockstep.order()
+        try lockstep.pay(next.execution)
+        #expect(try await lockstep.becomes("paid", next))
+        let left = try await lockstep.books.query(
+            "SELECT count(*) AS waiting FROM notifications WHERE state = 'received'")
+        #expect(try left.first?.decode("waiting", as: Int64.self) == 0)
+    }
+
+    // MARK: tools
+
+    private func sign(_ body: Data, _ key: String) -> String {
+        Crypto.hmacSHA256(key: Data(key.utf8), message: body).base64EncodedString()
+    }
+
+    private func post(_ body: Data, to path: String, _ headers: HTTPHeaders) async throws -> JSONCaller.Reply {
+        try await lockstep.stranger.call("POST", path, body: body, headers: headers)
+    }
+
+    private func count(_ body: Data) async throws -> Int64? {
+        try await lockstep.books.query(
+            "SELECT count(*) AS rows FROM notifications WHERE body_hash = \(Crypto.sha256(body))"
+        ).first?.decode("rows", as: Int64.self)
+    }
+
+    private func state(_ body: Data) async throws -> String? {
+        try await lockstep.books.query("SELECT state FROM notifications WHERE body_hash = \(Crypto.sha256(body))")
+            .first?.decode("state", as: String.self)
+    }
+}
