@@ -48,6 +48,7 @@ final class Simulation: Sendable {
         configuration.authorizeDelay = .milliseconds(dice.number(1...15))
         configuration.actionDelay = .milliseconds(dice.number(1...15))
         configuration.notificationBackoff = .milliseconds(15)
+        configuration.notificationRetries = 4
         configuration.refusalStyle = dice.chance(0.5) ? .answered : .notified
         configuration.clientInitStatus = dice.pick([200, 202])
         sandbox = try PayrailsSandbox(configuration)

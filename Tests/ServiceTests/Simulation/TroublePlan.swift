@@ -16,7 +16,7 @@ struct TroublePlan: Sendable, CustomStringConvertible {
     private static let callKinds: [(name: String, kind: SandboxFault.Kind)] = [
         ("delay", .delay(milliseconds: 40)), ("long delay", .delayAfter(milliseconds: 260)),
         ("errorBefore", .errorBefore(status: 500)), ("stored errorBefore", .errorBefore(status: 500, stored: true)),
-        ("errorAfter", .errorAfter(status: 500)), ("timeout after", .errorAfter(status: 408)),
+        ("errorAfter", .errorAfter(status: 500)), ("timeout before", .errorBefore(status: 408)),
         ("closeBefore", .closeBefore), ("closeAfter", .closeAfter), ("html", .html(status: 403)),
         ("html after", .html(status: 200, effect: true)), ("halfBody", .halfBody),
         ("rateLimited", .rateLimited(retryAfterSeconds: nil)), ("expiredToken", .expiredToken),
