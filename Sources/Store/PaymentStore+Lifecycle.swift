@@ -139,6 +139,12 @@ extension PaymentStore {
                 var operation = try await transaction.lockOperation(claimed.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a claimed operation is gone") }
             guard !operation.state.isFinal else { return operation }
+            // Two may have sent it, when the first one took longer than its lease. What the provider took on stands
+            // against whatever the slower one heard, above all under a key that was replaced.
+            if case .acknowledged = answer {
+            } else if operation.state == .acknowledged || operation.key != claimed.operation.key {
+                return operation
+            }
             var dueAt: Timestamp? = transaction.nextLook(after: operation.attempts)
             switch answer {
             case .acknowledged(let acknowledgement):
@@ -186,13 +192,14 @@ extension PaymentStore {
                     .first(where: { $0.execution.id == operation.execution?.id })
             else { return }
             let statuses = Set(stored.facts.map(\.fact).filter { $0.kind == .status })
+            let kind = operation.kind
             func count(_ result: String) -> Int {
-                Set(statuses.filter { $0.code == operation.kind.rawValue + result }.map(\.at)).count
+                Set(statuses.filter { $0.code == kind.rawValue + result }.map(\.at)).count
             }
             guard count("Requested") <= count("Successful") + count("Failed") else { return }
-            let accounted = try await transaction.succeededMinor(operation.kind, of: stored.execution.id)
+            let accounted = try await transaction.succeededMinor(kind, of: stored.execution.id)
             let picture = stored.execution.picture
-            switch operation.kind {
+            switch kind {
             case .capture: guard picture.captured?.minor ?? 0 == accounted else { return }
             case .refund: guard picture.refunded?.minor ?? 0 == accounted else { return }
             case .cancel, .createSession, .moveAmount: break

@@ -12,6 +12,8 @@ extension Orchestrator {
         case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
         case .refused(let refusal) where refusal.isPassing:
             answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
+        case .refused(let refusal) where claimed.wasSent && !refusal.isAboutIntent:
+            answer = .unknown(Doubt(kind: .unreadable, detail: refusal.detail))
         case .refused(let refusal):
             // Nobody had begun to pay what an abandoned order left open; then there is nothing to cancel.
             let isExpected = claimed.operation.intentReason == CancelReason.checkoutCancelled.rawValue

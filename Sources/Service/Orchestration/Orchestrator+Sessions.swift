@@ -27,7 +27,9 @@ extension Orchestrator {
                 return .ready(try await store.finishSession(planned, session))
             case .refused(let refusal):
                 let isRunning = refusal.kind == .conflict
-                guard !refusal.isPassing, !isRunning else {
+                let isFirst = planned.operation.attempts <= 1 && serverErrors == 0
+                let isCertain = isFirst || refusal.isAboutIntent
+                guard !refusal.isPassing, !isRunning, isCertain else {
                     try await store.doubtSession(planned, Doubt(kind: .connectionLost, detail: refusal.detail))
                     return .unconfirmed
                 }

@@ -76,4 +76,8 @@ extension Refusal {
         case .rejected, .unauthorized, .notFound, .conflict: false
         }
     }
+
+    /// The provider itself has looked at what was asked, so that it tells of every attempt under the same key. A page of
+    /// something in between, and bad credentials, say nothing about an attempt before.
+    var isAboutIntent: Bool { code != nil && kind != .unauthorized }
 }

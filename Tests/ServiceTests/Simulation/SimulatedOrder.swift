@@ -248,9 +248,9 @@ final class SimulatedOrder: Sendable {
     /// Sends when it is paid, in parts, and takes some of it back.
     private func runShop() async {
         var dice = Dice(seed: simulation.seed, actor: number * 10 + 600)
-        let intends = dice.number(0...5)
+        let intends = dice.number(0...9)
         guard intends > 0 else { return }
-        let end = ContinuousClock.now + .milliseconds(dice.number(300...800))
+        let end = ContinuousClock.now + .milliseconds(dice.number(400...900))
         var paid: JSON?
         while paid == nil, ContinuousClock.now < end {
             await dice.pause(10...30)

@@ -32,6 +32,7 @@ final class Simulation: Sendable {
         var dead: [SimulatedProcess] = []
         var started = 0
         var isCalm = false
+        var isOver = false
         /// Answers that nobody should ever get.
         var faults: [String] = []
     }
@@ -96,12 +97,15 @@ final class Simulation: Sendable {
         state.withLock { $0.living.append(process) }
         fate.atDeath { [weak self, weak process] in
             guard let self, let process else { return }
-            state.withLock { state in
+            let isOver = state.withLock { state in
+                guard !state.isOver else { return true }
                 state.living.removeAll { $0 === process }
                 state.dead.append(process)
+                return false
             }
+            guard !isOver else { return }
             // Whatever watches over processes starts another one.
-            try? startProcess()
+            do { try startProcess() } catch { note("a process didn't start: \(error)") }
         }
     }
 
@@ -123,8 +127,32 @@ final class Simulation: Sendable {
 
     func note(_ fault: String) { state.withLock { $0.faults.append(fault) } }
     var faults: [String] { state.withLock(\.faults) }
-    /// How many processes were killed.
-    var deaths: Int { state.withLock(\.dead.count) }
+    /// What happened, so that a run in which nothing does is seen.
+    var tally: Tally {
+        var tally = Tally(runs: 1, deaths: state.withLock(\.dead.count))
+        for entry in sandbox.ledger { tally.movements[entry.kind.rawValue, default: 0] += 1 }
+        tally.faults = sandbox.calls.filter { !$0.faults.isEmpty }.count
+        return tally
+    }
+
+    struct Tally: CustomStringConvertible {
+        var runs = 0
+        var deaths = 0
+        var faults = 0
+        var movements: [String: Int] = [:]
+
+        static func += (left: inout Tally, right: Tally) {
+            left.runs += right.runs
+            left.deaths += right.deaths
+            left.faults += right.faults
+            left.movements.merge(right.movements, uniquingKeysWith: +)
+        }
+
+        var description: String {
+            let moved = movements.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+            return "\(runs) runs, \(faults) calls went wrong, \(deaths) processes killed; money: \(moved)"
+        }
+    }
 
     // MARK: the run
 
@@ -133,7 +161,7 @@ final class Simulation: Sendable {
     /// - Returns: what is wrong in the end; nothing if all is well.
     func run() async throws -> [String] {
         var dice = Dice(seed: seed, actor: -2)
-        let count = dice.number(4...8)
+        let count = dice.number(5...10)
         let orders = (0..<count).map { SimulatedOrder(number: $0, simulation: self) }
         let executioner = Task {
             var dice = Dice(seed: seed, actor: -3)
@@ -174,7 +202,10 @@ final class Simulation: Sendable {
     }
 
     private func stop() async {
-        let (living, dead) = state.withLock { ($0.living, $0.dead) }
+        let (living, dead) = state.withLock { state in
+            state.isOver = true
+            return (state.living, state.dead)
+        }
         for process in dead { await process.bury() }
         for process in living { await process.stop() }
         if let server = gateway.withLock({ $0 }) { await server.drain(within: .milliseconds(200)) }

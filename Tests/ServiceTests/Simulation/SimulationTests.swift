@@ -14,11 +14,11 @@ import Testing
         let seed = Self.number("SEED") ?? UInt64.random(in: 0...999_999_999)
         let runs = Self.number("RUNS") ?? (Self.number("SEED") == nil ? 60 : 1)
         print("simulation: seeds \(seed) to \(seed + runs - 1)")
-        var deaths = 0
+        var tally = Simulation.Tally()
         for number in 0..<runs {
             let simulation = try await Simulation(seed: seed + number)
             let findings = try await simulation.run()
-            deaths += simulation.deaths
+            tally += simulation.tally
             guard !findings.isEmpty else { continue }
             Issue.record(
                 """
@@ -32,7 +32,7 @@ import Testing
                     toFile: "\(folder)/\(seed + number).log", atomically: true, encoding: .utf8)
             }
         }
-        print("simulation: \(runs) runs, \(deaths) processes killed")
+        print("simulation: \(tally)")
         #expect(try await !PostgresCluster.shared().serverLog.contains("deadlock detected"))
     }
 }

@@ -8,7 +8,7 @@ struct TroublePlan: Sendable, CustomStringConvertible {
     private(set) var deathAtCall = 0.0
     private(set) var killsAtRandom = false
     /// How long the trouble lasts.
-    private(set) var length: Duration = .milliseconds(400)
+    private(set) var length: Duration = .milliseconds(300)
     private var words: [String] = []
 
     var description: String { words.isEmpty ? "no trouble" : words.joined(separator: ", ") }
@@ -29,6 +29,7 @@ struct TroublePlan: Sendable, CustomStringConvertible {
     init(_ dice: inout Dice) {
         // Some runs are quiet, so that a failure of the simulation itself shows.
         guard !dice.chance(0.1) else { return }
+        length = .milliseconds(dice.number(300...900))
         for (name, kind) in Self.callKinds where dice.chance(0.2) {
             let often = dice.pick([0.03, 0.1, 0.3])
             calls.append(SandboxFault(kind, times: nil, probability: often))
