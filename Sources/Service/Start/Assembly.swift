@@ -85,7 +85,7 @@ struct Assembly: Sendable {
     }
 
     /// The database's trouble is nobody's fault out there: come again.
-    @Sendable private static func explain(_ error: any Error) -> Problem? {
+    @Sendable static func explain(_ error: any Error) -> Problem? {
         guard let error = error as? PostgresError else { return nil }
         // Class 22 is about the data of a statement; whatever else goes wrong will pass.
         if error.sqlState?.hasPrefix("22") == true { return Problem(.internalError) }
