@@ -72,10 +72,19 @@ private final class LogReader: Sendable {
     private let state = Mutex(State())
 
     init(_ handle: FileHandle) {
-        handle.readabilityHandler = { [weak self] handle in
-            let data = handle.availableData
-            if data.isEmpty { handle.readabilityHandler = nil }
-            self?.take(data)
+        // A thread of its own: Foundation's `readabilityHandler` can outlive its descriptor, and libdispatch then crashes.
+        let descriptor = dup(handle.fileDescriptor)
+        Thread.detachNewThread { [weak self] in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = read(descriptor, &buffer, buffer.count)
+                if count > 0 {
+                    self?.take(Data(buffer[..<count]))
+                } else if count == 0 || errno != EINTR {
+                    break
+                }
+            }
+            close(descriptor)
         }
     }
 
