@@ -25,6 +25,8 @@ public struct Workers: Sendable {
         public var readings: Duration = .seconds(1)
         public var settling: Duration = .seconds(1)
         public var tidying: Duration = .seconds(60)
+        /// When it was counted what waits.
+        public var counting: Duration = .seconds(10)
         /// When it was noted that a key was used.
         public var noting: Duration = .seconds(10)
         /// How many calls to the provider each kind of work makes at once.
@@ -53,18 +55,32 @@ public struct Workers: Sendable {
     public func run() async {
         await withTaskGroup { group in
             group.addTask {
-                await loop(every: pace.noting) {
+                await loop(every: pace.noting, atMostEvery: .seconds(1)) {
                     try await authenticator.flush()
+                    return 0
+                }
+            }
+            group.addTask {
+                await loop(every: pace.counting, atMostEvery: pace.counting) {
+                    try await countNotifications()
                     return 0
                 }
             }
             guard !isIdle else { return }
             group.addTask { await loop(every: pace.notifications) { try await applyNotifications() } }
-            group.addTask { await loop(every: pace.operations) { try await advanceOperations() } }
-            group.addTask { await loop(every: pace.readings) { try await readExecutions() } }
-            group.addTask { await loop(every: pace.settling) { try await orchestrator.store.settleDue(limit: 200) } }
             group.addTask {
-                await loop(every: pace.tidying) {
+                await loop(every: pace.operations, atMostEvery: .milliseconds(5)) { try await advanceOperations() }
+            }
+            group.addTask {
+                await loop(every: pace.readings, atMostEvery: .milliseconds(20)) { try await readExecutions() }
+            }
+            group.addTask {
+                await loop(every: pace.settling, atMostEvery: .milliseconds(50)) {
+                    try await orchestrator.store.settleDue(limit: 200)
+                }
+            }
+            group.addTask {
+                await loop(every: pace.tidying, atMostEvery: pace.tidying) {
                     try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
                 }
             }
@@ -78,7 +94,12 @@ public struct Workers: Sendable {
     }
 
     /// Does one kind of work again and again: at once while there is some, else when rung or after the pace.
-    private func loop(every pace: Duration, _ work: @Sendable () async throws -> Int) async {
+    ///
+    /// - Parameter gap: how long it leaves after it found nothing, however often it is rung. The bell rings for every
+    ///   batch of notifications; what they seldom make work for would else ask the database as often.
+    private func loop(
+        every pace: Duration, atMostEvery gap: Duration = .zero, _ work: @Sendable () async throws -> Int
+    ) async {
         var failures = 0
         while !bell.isClosed {
             let rung = bell.count
@@ -91,13 +112,22 @@ public struct Workers: Sendable {
                 log.error("background work failed; it will be tried again", .error(error), .count("failures", failures))
             }
             guard found == 0 else { continue }
+            let rest = pace * min(1 + failures, 10) - gap
+            if gap > .zero { await bell.waitForClose(atMost: gap) }
+            guard rest > .zero else { continue }
             // A database that is down is not asked more and more often by the bell.
-            await bell.wait(since: failures > 0 ? bell.count : rung, atMost: pace * min(1 + failures, 10))
+            await bell.wait(since: failures > 0 ? bell.count : rung, atMost: rest)
         }
     }
 
+    private func countNotifications() async throws {
+        notifications.show(
+            try await orchestrator.store.notificationStanding(),
+            lastAt: try await orchestrator.store.lastNotificationAt())
+    }
+
     func applyNotifications() async throws -> Int {
-        let count = try await orchestrator.store.applyNotifications(limit: 100) { body, receivedAt in
+        let count = try await orchestrator.store.applyNotifications(limit: Self.applyBatch) { body, receivedAt in
             PayrailsNotification.parse(body, receivedAt: receivedAt).meaning
         }
         notifications.applied.add(count.applied, "applied")
@@ -110,6 +140,10 @@ public struct Workers: Sendable {
         if count.applied > 0 { bell.ring() }
         return count.total
     }
+
+    /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
+    /// their checkouts aren't locked for long.
+    private static let applyBatch = 500
 
     func advanceOperations() async throws -> Int {
         let claimed = try await orchestrator.store.claimOperations(
