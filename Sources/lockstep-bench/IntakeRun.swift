@@ -94,7 +94,10 @@ struct PgBench {
         // By count: a child of this program inherits a blocked SIGALRM, by which pgbench would know the time.
         let output = try run(
             "pgbench",
-            ["-n", "-M", "prepared", "-c", "\(clients)", "-j", "2", "-t", "\(seconds * 600)", "-f", script.path, database])
+            [
+                "-n", "-M", "prepared", "-c", "\(clients)", "-j", "2", "-t", "\(seconds * 600)", "-f", script.path,
+                database,
+            ])
         let line = output.split(separator: "\n").first { $0.hasPrefix("tps = ") } ?? ""
         guard let rate = Double(line.dropFirst(6).prefix { $0 == "." || $0.isNumber }) else {
             throw Rig.Failure(description: "pgbench told no rate: \(output)")

@@ -7,8 +7,6 @@ public final class Bell: Sendable {
         var count = 0
         var isClosed = false
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-        /// Those who only wait for the end.
-        var waitingForClose: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiter = 0
     }
     private let state = Mutex(State())
@@ -23,14 +21,7 @@ public final class Bell: Sendable {
     public func ring() { wake { $0.count += 1 } }
 
     /// Wakes everyone for good.
-    public func close() {
-        wake { $0.isClosed = true }
-        let waiting = state.withLock { state in
-            defer { state.waitingForClose = [:] }
-            return state.waitingForClose.values.map { $0 }
-        }
-        for continuation in waiting { continuation.resume() }
-    }
+    public func close() { wake { $0.isClosed = true } }
 
     private func wake(_ change: (inout State) -> Void) {
         let waiting = state.withLock { state in
@@ -65,31 +56,5 @@ public final class Bell: Sendable {
         }
     }
 
-    /// Waits until it is closed, the time is over, or the task is cancelled; ringing doesn't matter.
-    public func waitForClose(atMost limit: Duration) async {
-        let id = state.withLock { state in
-            state.nextWaiter += 1
-            return state.nextWaiter
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isOver = state.withLock { state in
-                    guard !state.isClosed, !Task.isCancelled else { return true }
-                    state.waitingForClose[id] = continuation
-                    return false
-                }
-                guard !isOver else { return continuation.resume() }
-                Task {
-                    try? await Task.sleep(for: limit)
-                    release(id)
-                }
-            }
-        } onCancel: {
-            release(id)
-        }
-    }
-
-    private func release(_ id: Int) {
-        state.withLock { $0.waiting.removeValue(forKey: id) ?? $0.waitingForClose.removeValue(forKey: id) }?.resume()
-    }
+    private func release(_ id: Int) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
 }

@@ -9,7 +9,7 @@ import Store
 public struct Workers: Sendable {
     let orchestrator: Orchestrator
     let authenticator: StoreAuthenticator
-    let bell: Bell
+    let bells: Bells
     let notifications: NotificationMetrics
     /// Nil where no address is set: the shop reads the feed.
     let events: EventPusher?
@@ -38,12 +38,12 @@ public struct Workers: Sendable {
     }
 
     init(
-        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bell: Bell, notifications: NotificationMetrics,
+        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bells: Bells, notifications: NotificationMetrics,
         events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
-        self.bell = bell
+        self.bells = bells
         self.notifications = notifications
         self.events = events
         self.log = log
@@ -55,38 +55,38 @@ public struct Workers: Sendable {
     public func run() async {
         await withTaskGroup { group in
             group.addTask {
-                await loop(every: pace.noting, atMostEvery: .seconds(1)) {
+                await loop(every: pace.noting, orWhen: bells.time) {
                     try await authenticator.flush()
                     return 0
                 }
             }
             group.addTask {
-                await loop(every: pace.counting, atMostEvery: pace.counting) {
+                await loop(every: pace.counting, orWhen: bells.time) {
                     try await countNotifications()
                     return 0
                 }
             }
             guard !isIdle else { return }
-            group.addTask { await loop(every: pace.notifications) { try await applyNotifications() } }
             group.addTask {
-                await loop(every: pace.operations, atMostEvery: .milliseconds(5)) { try await advanceOperations() }
+                await loop(every: pace.notifications, orWhen: bells.notifications) { try await applyNotifications() }
             }
             group.addTask {
-                await loop(every: pace.readings, atMostEvery: .milliseconds(20)) { try await readExecutions() }
+                await loop(every: pace.operations, orWhen: bells.operations) { try await advanceOperations() }
             }
+            group.addTask { await loop(every: pace.readings, orWhen: bells.time) { try await readExecutions() } }
             group.addTask {
-                await loop(every: pace.settling, atMostEvery: .milliseconds(50)) {
+                await loop(every: pace.settling, orWhen: bells.time) {
                     try await orchestrator.store.settleDue(limit: 200)
                 }
             }
             group.addTask {
-                await loop(every: pace.tidying, atMostEvery: pace.tidying) {
+                await loop(every: pace.tidying, orWhen: bells.time) {
                     try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
                 }
             }
             guard let events else { return }
             group.addTask {
-                await loop(every: pace.operations) { try await events.queue() }
+                await loop(every: pace.operations, orWhen: bells.feed) { try await events.queue() }
                 events.close()
             }
             group.addTask { await events.send() }
@@ -94,12 +94,7 @@ public struct Workers: Sendable {
     }
 
     /// Does one kind of work again and again: at once while there is some, else when rung or after the pace.
-    ///
-    /// - Parameter gap: how long it leaves after it found nothing, however often it is rung. The bell rings for every
-    ///   batch of notifications; what they seldom make work for would else ask the database as often.
-    private func loop(
-        every pace: Duration, atMostEvery gap: Duration = .zero, _ work: @Sendable () async throws -> Int
-    ) async {
+    private func loop(every pace: Duration, orWhen bell: Bell, _ work: @Sendable () async throws -> Int) async {
         var failures = 0
         while !bell.isClosed {
             let rung = bell.count
@@ -112,11 +107,8 @@ public struct Workers: Sendable {
                 log.error("background work failed; it will be tried again", .error(error), .count("failures", failures))
             }
             guard found == 0 else { continue }
-            let rest = pace * min(1 + failures, 10) - gap
-            if gap > .zero { await bell.waitForClose(atMost: gap) }
-            guard rest > .zero else { continue }
             // A database that is down is not asked more and more often by the bell.
-            await bell.wait(since: failures > 0 ? bell.count : rung, atMost: rest)
+            await bell.wait(since: failures > 0 ? bell.count : rung, atMost: pace * min(1 + failures, 10))
         }
     }
 
@@ -125,6 +117,10 @@ public struct Workers: Sendable {
             try await orchestrator.store.notificationStanding(),
             lastAt: try await orchestrator.store.lastNotificationAt())
     }
+
+    /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
+    /// their checkouts aren't locked for long.
+    private static let applyBatch = 500
 
     func applyNotifications() async throws -> Int {
         let count = try await orchestrator.store.applyNotifications(limit: Self.applyBatch) { body, receivedAt in
@@ -137,13 +133,12 @@ public struct Workers: Sendable {
         if count.dead > 0 {
             log.error("notifications could not be applied and are set aside", .count("dead", count.dead))
         }
-        if count.applied > 0 { bell.ring() }
+        if count.applied > 0 {
+            bells.feed.ring()
+            bells.operations.ring()
+        }
         return count.total
     }
-
-    /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
-    /// their checkouts aren't locked for long.
-    private static let applyBatch = 500
 
     func advanceOperations() async throws -> Int {
         let claimed = try await orchestrator.store.claimOperations(
@@ -160,7 +155,7 @@ public struct Workers: Sendable {
                 }
             }
         }
-        if !claimed.isEmpty { bell.ring() }
+        if !claimed.isEmpty { bells.feed.ring() }
         return claimed.count
     }
 
@@ -177,7 +172,10 @@ public struct Workers: Sendable {
                 }
             }
         }
-        if !due.isEmpty { bell.ring() }
+        if !due.isEmpty {
+            bells.feed.ring()
+            bells.operations.ring()
+        }
         return due.count
     }
 }
