@@ -16,6 +16,7 @@ extension Settings {
         configuration.acquireTimeout = database.acquireTimeout
         configuration.statementTimeout = database.statementTimeout
         configuration.usesPreparedStatements = database.usesPreparedStatements
+        configuration.avoidsSequentialScans = true
         return configuration
     }
 
