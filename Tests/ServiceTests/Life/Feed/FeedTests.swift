@@ -112,8 +112,14 @@ struct FeedTests {
         #expect(ContinuousClock.now - asked < .seconds(8))
         #expect(woken["events"]?[0]?["data"]?["checkout"]?["id"]?.string == order.checkout)
         // A poll doesn't keep the service from stopping.
-        async let last = lockstep.shop.get("/v1/events?after=\(try #require(woken["next"]?.string))&wait=30")
-        #expect(await waitUntil { lockstep.log.text.contains("readEvents") || true })
+        let shop = try lockstep.shop
+        let after = try #require(woken["next"]?.string)
+        async let last = shop.get("/v1/events?after=\(after)&wait=30")
+        // This request is one of the two.
+        #expect(
+            try await waitUntil {
+                try await shop.get("/metrics").text.contains("\nlockstep_http_requests_in_flight 2\n")
+            })
         await lockstep.stopServices()
         #expect(try await last.status == 200)
         await lockstep.stop()
