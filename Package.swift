@@ -59,7 +59,7 @@ let package = Package(
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestKit"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestKit"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "TestKit"]),
-        .testTarget(name: "LockstepTests", dependencies: ["Lockstep", "Basics"]),
+        .testTarget(name: "LockstepTests", dependencies: ["Lockstep", "Basics", "TestKit"]),
         .testTarget(name: "PayrailsTests", dependencies: ["Payrails", "TestKit"]),
         .testTarget(name: "PayrailsSandboxTests", dependencies: ["PayrailsSandbox", "TestKit"]),
         .testTarget(name: "StoreTests", dependencies: ["Store", "TestKit"]),
