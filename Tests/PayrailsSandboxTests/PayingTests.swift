@@ -123,7 +123,7 @@ struct PayingTests {
 
     @Test("an abandoned payment stays pending, is cancelled by request, and never takes money")
     func abandoned() async throws {
-        let caller = try await Caller { $0.authorizeDelay = .milliseconds(200) }
+        let caller = try await Caller { $0.authorizeDelay = .seconds(2) }
         let id = try await caller.execution()
         #expect(caller.sandbox.pay(id).isAccepted)
         #expect(caller.sandbox.abandon(id).status == 200)

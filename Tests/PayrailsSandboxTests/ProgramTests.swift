@@ -23,9 +23,9 @@ struct ProgramTests {
         }
 
         /// What it says until it has said this, or ends.
-        func says(_ text: String) async -> String {
+        func says(_ text: String) async throws -> String {
             let output = output.fileHandleForReading
-            return await offThePool {
+            return try await offPool {
                 var all = ""
                 while !all.contains(text) {
                     let more = output.availableData
@@ -36,13 +36,13 @@ struct ProgramTests {
             }
         }
 
-        func ends() async -> (status: Int32, output: String, errors: String) {
+        func ends() async throws -> (status: Int32, output: String, errors: String) {
             let (output, errors) = (output.fileHandleForReading, errors.fileHandleForReading)
-            let (said, complained) = await offThePool {
+            let (said, complained) = try await offPool {
                 (output.readDataToEndOfFile(), errors.readDataToEndOfFile())
             }
             let process = process
-            await offThePool { process.waitUntilExit() }
+            try await offPool { process.waitUntilExit() }
             return (
                 process.terminationStatus, String(decoding: said, as: UTF8.self),
                 String(decoding: complained, as: UTF8.self)
@@ -55,7 +55,7 @@ struct ProgramTests {
         let run = try Run([
             "--listen", "127.0.0.1:0", "--seed", "7", "--notify", "http://127.0.0.1:9/hook?a=b=secretkey",
         ])
-        let introduction = await run.says("/sandbox/reset")
+        let introduction = try await run.says("/sandbox/reset")
         #expect(introduction.contains("listens on http://127.0.0.1:"))
         for name in ["BASE_URL=http", "CLIENT_ID=", "CLIENT_SECRET=", "WORKSPACE_ID=", "WEBHOOK_KEYS=secretkey"] {
             #expect(introduction.contains("PAYRAILS_" + name), "\(introduction)")
@@ -63,7 +63,7 @@ struct ProgramTests {
         #expect(introduction.contains("Notifies http://127.0.0.1:9/hook?a=b\n"))
         #expect(introduction.contains("curl -X POST http://127.0.0.1:"))
         kill(run.process.processIdentifier, signal)
-        let end = await run.ends()
+        let end = try await run.ends()
         #expect(end.status == 0)
         #expect(run.process.terminationReason == .exit)
         #expect(end.errors.isEmpty)
@@ -86,13 +86,13 @@ struct ProgramTests {
     @Test("a port that is in use is told plainly")
     func portInUse() async throws {
         let first = try Run(["--listen", "127.0.0.1:0"])
-        let introduction = await first.says("/sandbox/reset")
+        let introduction = try await first.says("/sandbox/reset")
         let port = try #require(introduction.firstMatch(of: /listens on http:\/\/127\.0\.0\.1:(\d+)/)?.1)
         let second = try await Run(["--listen=127.0.0.1:\(port)"]).ends()
         #expect(second.status == 69)
         #expect(second.errors.contains("127.0.0.1:\(port)"))
         first.process.terminate()
-        #expect(await first.ends().status == 0)
+        #expect(try await first.ends().status == 0)
     }
 
     @Test("--help says everything and does nothing")
@@ -103,12 +103,5 @@ struct ProgramTests {
         for option in ["--listen", "--notify", "--client-id", "--client-secret", "--latency-ms", "--seed"] {
             #expect(end.output.contains(option))
         }
-    }
-}
-
-/// Waits on a thread of its own, since the threads of tasks are few.
-private func offThePool<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(returning: work()) }
     }
 }

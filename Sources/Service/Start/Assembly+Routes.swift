@@ -14,7 +14,7 @@ extension Assembly {
                 workflowCode: payrails.workflowCode,
                 references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bells: bells)
         let intake = NotificationIntake(
-            inbox: inbox, keys: payrails.signatureKeys, metrics: notificationMetrics, clock: clock)
+            inbox: inbox, keys: webhookKeys, metrics: notificationMetrics, clock: clock)
         let budget = settings.gate.budget
         return [
             Endpoint.createCheckout.handled(by: api.createCheckout).refreshingReplays(api.renewClientToken),

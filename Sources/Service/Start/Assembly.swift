@@ -22,6 +22,7 @@ struct Assembly: Sendable {
     let authenticator: StoreAuthenticator
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
+    let webhookKeys: NotificationKeys
     let events: EventPusher?
 
     init(
@@ -40,6 +41,7 @@ struct Assembly: Sendable {
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        webhookKeys = NotificationKeys(payrails.signatureKeys)
         inbox = Inbox(store: orchestrator.store, log: log, bell: bells.notifications)
         let metrics = metrics
         events = eventsClient.flatMap { client in

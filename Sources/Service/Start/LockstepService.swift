@@ -22,12 +22,14 @@ public final class LockstepService: Sendable {
     private let work: Task<Void, Never>
     private let bells: Bells
     private let drain: Duration
-    private let log: Log
+    let log: Log
+    let webhookKeys: NotificationKeys
 
     private init(
         server: HTTPServer, pool: PostgresPool, client: HTTPClient, work: Task<Void, Never>, bells: Bells,
-        drain: Duration, log: Log
+        drain: Duration, webhookKeys: NotificationKeys, log: Log
     ) {
+        self.webhookKeys = webhookKeys
         self.server = server
         self.pool = pool
         self.client = client
@@ -87,7 +89,7 @@ public final class LockstepService: Sendable {
             log.notice("serving", .count("port", server.port), .flag("workers", parts.hasWorkers))
             return LockstepService(
                 server: server, pool: pool, client: client, work: work, bells: bells, drain: settings.http.drain,
-                log: log)
+                webhookKeys: assembly.webhookKeys, log: log)
         } catch {
             await pool.shutdown()
             await client.shutdown()

@@ -25,6 +25,8 @@ public struct Workers: Sendable {
         public var readings: Duration = .seconds(1)
         public var settling: Duration = .seconds(1)
         public var tidying: Duration = .seconds(60)
+        /// When it was counted what waits.
+        public var counting: Duration = .seconds(10)
         /// When it was noted that a key was used.
         public var noting: Duration = .seconds(10)
         /// How many calls to the provider each kind of work makes at once.
@@ -55,6 +57,12 @@ public struct Workers: Sendable {
             group.addTask {
                 await loop(every: pace.noting, orWhen: bells.time) {
                     try await authenticator.flush()
+                    return 0
+                }
+            }
+            group.addTask {
+                await loop(every: pace.counting, orWhen: bells.time) {
+                    try await countNotifications()
                     return 0
                 }
             }
@@ -104,8 +112,18 @@ public struct Workers: Sendable {
         }
     }
 
+    private func countNotifications() async throws {
+        notifications.show(
+            try await orchestrator.store.notificationStanding(),
+            lastAt: try await orchestrator.store.lastNotificationAt())
+    }
+
+    /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
+    /// their checkouts aren't locked for long.
+    private static let applyBatch = 500
+
     func applyNotifications() async throws -> Int {
-        let count = try await orchestrator.store.applyNotifications(limit: 100) { body, receivedAt in
+        let count = try await orchestrator.store.applyNotifications(limit: Self.applyBatch) { body, receivedAt in
             PayrailsNotification.parse(body, receivedAt: receivedAt).meaning
         }
         notifications.applied.add(count.applied, "applied")

@@ -15,7 +15,7 @@ import TestKit
 final class SimulatedProcess: Sendable {
     let fate: Fate
     private let router: Router
-    private let bell: Bell
+    private let bells: Bells
     private let pool: PostgresPool
     private let client: HTTPClient
     private let work: Task<Void, Never>
@@ -51,7 +51,7 @@ final class SimulatedProcess: Sendable {
         var database = settings.postgres
         database.maximumConnections = 6
         pool = PostgresPool(database)
-        bell = Bell()
+        bells = Bells()
         let identifiers = IdentifierSource.system()
         let store = PaymentStore(pool: pool, clock: .system, identifiers: identifiers, policy: try Self.policy)
         let orchestrator = Orchestrator(
@@ -60,7 +60,7 @@ final class SimulatedProcess: Sendable {
             owner: identifiers.next(), log: log)
         let assembly = Assembly(
             settings: settings, payrails: payrails, parts: .all, orchestrator: orchestrator, pool: pool,
-            clock: .system, identifiers: identifiers, bell: bell, log: log)
+            clock: .system, identifiers: identifiers, bells: bells, log: log)
         router = Router(
             routes: assembly.routes,
             Router.Surroundings(
@@ -73,11 +73,11 @@ final class SimulatedProcess: Sendable {
         pace.readings = .milliseconds(15)
         pace.settling = .milliseconds(15)
         let workers = Workers(
-            orchestrator: orchestrator, authenticator: assembly.authenticator, bell: bell,
+            orchestrator: orchestrator, authenticator: assembly.authenticator, bells: bells,
             notifications: assembly.notificationMetrics, log: log, pace: pace)
         work = Task { await workers.run() }
-        fate.atDeath { [pool, client, bell] in
-            bell.close()
+        fate.atDeath { [pool, client, bells] in
+            bells.close()
             Task {
                 await pool.shutdown(limit: .zero)
                 await client.shutdown()
@@ -92,7 +92,7 @@ final class SimulatedProcess: Sendable {
 
     /// Stops it in order.
     func stop() async {
-        bell.close()
+        bells.close()
         await work.value
         fate.end()
         await pool.shutdown()
