@@ -63,7 +63,8 @@ struct SettlementChanges {
             if settled.state == .failed { failures.append(settled) }
         }
         open.removeAll(where: \.state.isFinal)
-        let cancelling = known.cancelled.subtracting(failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        let cancelling = known.cancelled.subtracting(
+            failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
         // The shop's cancel failed, so the execution is as it was before: a success of it pays, or is taken back.
         for index in stored.indices where stored[index].execution.cancelReason == .requested {
             if !cancelling.contains(stored[index].execution.id) { stored[index].execution.cancelReason = nil }

@@ -70,13 +70,16 @@ struct SecretTests {
         return digits.map(String.init).joined() + String((10 - sum % 10) % 10)
     }
 
-    @Test("no token, key, payload or secret is logged at any level, whatever went wrong; tokens are kept as hashes only")
+    @Test(
+        "no token, key, payload or secret is logged at any level, whatever went wrong; tokens are kept as hashes only")
     func canaries() async throws {
         let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
         let shop = try lockstep.shop
         let app = try lockstep.app(order)
         // A life with everything that is logged: refusals, doubts, bad signatures, bad bodies, retries.
-        for kind in [SandboxFault.Kind.html(status: 502), .halfBody, .errorAfter(status: 500), .errorBefore(status: 403)] {
+        for kind in [
+            SandboxFault.Kind.html(status: 502), .halfBody, .errorAfter(status: 500), .errorBefore(status: 403),
+        ] {
             lockstep.sandbox.add(SandboxFault(kind, on: .lookup, containing: order.execution))
             _ = try await app.put("\(order.path)/amount", ["amount": lockstep.money("60.00")], version: 1)
             lockstep.sandbox.add(SandboxFault(kind, on: .clientInit, containing: order.reference))
