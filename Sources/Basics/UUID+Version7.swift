@@ -17,7 +17,4 @@ extension UUID {
                 byte(low, 0), byte(low, 8), byte(low, 16), byte(low, 24), byte(low, 32), byte(low, 40)
             ))
     }
-
-    /// Lower case, as the contract and Payrails write ids.
-    public var lowercased: String { uuidString.lowercased() }
 }

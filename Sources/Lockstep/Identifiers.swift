@@ -10,7 +10,7 @@ public protocol Identifier: Hashable, Comparable, Sendable, CustomStringConverti
 extension Identifier {
     /// Nil unless the text is a UUID in its usual form of 36 characters.
     public init?(_ text: some StringProtocol) {
-        guard text.utf8.count == 36, let uuid = UUID(uuidString: String(text)) else { return nil }
+        guard let uuid = UUID(canonical: text) else { return nil }
         self.init(uuid)
     }
     public var description: String { uuid.lowercased }

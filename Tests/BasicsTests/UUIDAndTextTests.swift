@@ -71,6 +71,33 @@ struct UUIDVersion7Tests {
     }
 }
 
+@Suite("UUIDs as text")
+struct UUIDTextTests {
+    @Test("every UUID reads back from its text, in either case")
+    func roundTrip() throws {
+        for _ in 0..<500 {
+            let uuid = UUID()
+            #expect(UUID(canonical: uuid.lowercased) == uuid)
+            #expect(UUID(canonical: uuid.uuidString) == uuid)
+            #expect(UUID(canonical: Substring("x\(uuid)").dropFirst()) == uuid)
+        }
+    }
+
+    @Test("one wrong character anywhere, or one too few or too many, and it is none")
+    func refused() {
+        let right = Array("9b1d0a52-2a41-4f0c-8c0e-3f7f5d0e1c01".utf8)
+        for position in right.indices {
+            for wrong in ["g", "G", " ", "-", "/", ":", "@", "`", "\u{0}"] where wrong.utf8.first != right[position] {
+                var bytes = right
+                bytes.replaceSubrange(position...position, with: wrong.utf8)
+                #expect(UUID(canonical: String(decoding: bytes, as: UTF8.self)) == nil)
+            }
+            #expect(UUID(canonical: String(decoding: right[..<position], as: UTF8.self)) == nil)
+        }
+        #expect(UUID(canonical: String(decoding: right + [0x30], as: UTF8.self)) == nil)
+    }
+}
+
 @Suite("Bytes as text")
 struct BytesAsTextTests {
     @Test("hexadecimal is lower case, two digits a byte")

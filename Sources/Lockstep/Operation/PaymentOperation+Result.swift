@@ -2,33 +2,45 @@
 public struct AccountedActions: Hashable, Sendable {
     /// The provider's ids of the actions that belong to an operation.
     public var actionIDs: Set<String> = []
-    /// Minor units captured and refunded by operations that are known to have succeeded, by execution.
+    /// Minor units captured and refunded by operations that succeeded or may have, by execution.
     public var captured: [ExecutionID: Int64] = [:]
     public var refunded: [ExecutionID: Int64] = [:]
 
     public init() {}
+
+    /// What the others account for.
+    public func without(_ operation: PaymentOperation) -> AccountedActions {
+        var others = self
+        if let id = operation.actionID { others.actionIDs.remove(id) }
+        guard let execution = operation.execution?.id, let amount = operation.amount else { return others }
+        switch operation.kind {
+        case .capture: others.captured[execution, default: amount.minor] -= amount.minor
+        case .refund: others.refunded[execution, default: amount.minor] -= amount.minor
+        case .cancel, .createSession, .moveAmount: break
+        }
+        return others
+    }
 }
 
 extension PaymentOperation {
     /// The operation as the facts decide it; nil when they say nothing yet.
     ///
-    /// By the provider's action id where it is known. Where the answer was lost: a cancel by the state, since there is
-    /// only one to be had; a capture or refund by an action of its kind and amount that belongs to no other operation,
-    /// or by a total that only it can explain.
+    /// A cancel by the state first: what is cancelled is what was wanted, also where another cancel did it and this one
+    /// was refused. Else by the provider's action id where it is known. Where the answer was lost, a capture or refund by
+    /// an action of its kind and amount that belongs to no other operation, or by a total that only it can explain.
     public func settled(by picture: ExecutionPicture, others: AccountedActions) -> PaymentOperation? {
         guard !state.isFinal, kind == .capture || kind == .cancel || kind == .refund else { return nil }
         var settled = self
+        if kind == .cancel, picture.state == .cancelled {
+            settled.finish(success: true, reason: nil)
+            return settled
+        }
         if let actionID, let result = picture.actions[actionID] {
             guard let success = result.success else { return nil }
             settled.finish(success: success, reason: result.reason)
             return settled
         }
-        if kind == .cancel {
-            guard picture.state == .cancelled else { return nil }
-            settled.finish(success: true, reason: nil)
-            return settled
-        }
-        guard state == .unknown, actionID == nil else { return nil }
+        guard kind != .cancel, state == .unknown, actionID == nil else { return nil }
         let unclaimed = picture.actions.filter { id, result in
             result.action == kind.rawValue && result.success == true && !others.actionIDs.contains(id)
                 && (result.amount == nil || result.amount == amount)

@@ -1,0 +1,261 @@
+import Basics
+import Testing
+
+@testable import Lockstep
+
+extension Sample {
+    static func operation(
+        _ kind: PaymentOperation.Kind, _ minor: Int64? = nil, state: PaymentOperation.State = .acknowledged,
+        actionID: String? = nil
+    ) -> PaymentOperation {
+        PaymentOperation(
+            id: OperationID(execution(50).uuid), kind: kind, checkout: checkoutID(),
+            execution: ExecutionReference(id: execution(1), workflowCode: "payment-acceptance"),
+            key: IdempotencyKey(execution(60).uuid), state: state, amount: minor.map { money($0) }, actionID: actionID,
+            createdAt: at(0))
+    }
+}
+
+@Suite("What may be captured, cancelled, refunded")
+struct LifecycleTests {
+    typealias S = Sample
+
+    private func known(
+        _ state: ExecutionState, authorized: Int64? = 5749, captured: Int64? = nil, refunded: Int64? = nil
+    ) -> ExecutionPicture {
+        var picture = ExecutionPicture()
+        picture.state = state
+        picture.authorized = authorized.map { S.money($0) }
+        picture.captured = captured.map { S.money($0) }
+        picture.refunded = refunded.map { S.money($0) }
+        return picture
+    }
+
+    @Test("a capture without an amount takes all that is left, with one it takes that, to the last cent")
+    func capture() throws {
+        #expect(try Lifecycle.capture(nil, of: known(.authorized), open: []) == S.money(5749))
+        #expect(try Lifecycle.capture(S.money(5749), of: known(.authorized), open: []) == S.money(5749))
+        let part = known(.partiallyCaptured, captured: 2000)
+        #expect(try Lifecycle.capture(nil, of: part, open: []) == S.money(3749))
+        #expect(try Lifecycle.capture(S.money(3749), of: part, open: []) == S.money(3749))
+        #expect(throws: Lifecycle.Refusal.exceedsCapturable) {
+            try Lifecycle.capture(S.money(3750), of: part, open: [])
+        }
+        #expect(throws: Lifecycle.Refusal.exceedsCapturable) {
+            try Lifecycle.capture(S.money(Money.maximumMinor), of: known(.authorized), open: [])
+        }
+        #expect(throws: Lifecycle.Refusal.currencyMismatch) {
+            try Lifecycle.capture(S.money(1, "USD"), of: part, open: [])
+        }
+    }
+
+    @Test(
+        "what is in flight counts, also where nobody knows what became of it",
+        arguments: [
+            PaymentOperation.State.prepared, .sent, .acknowledged, .unknown,
+        ])
+    func inFlight(state: PaymentOperation.State) throws {
+        let open = [S.operation(.capture, 2000, state: state), S.operation(.refund, 5000, state: state)]
+        #expect(try Lifecycle.capture(nil, of: known(.authorized), open: open) == S.money(3749))
+        #expect(throws: Lifecycle.Refusal.exceedsCapturable) {
+            try Lifecycle.capture(S.money(3750), of: known(.authorized), open: open)
+        }
+        let all = [S.operation(.capture, 5000, state: state), S.operation(.capture, 749, state: state)]
+        #expect(throws: Lifecycle.Refusal.notCapturable) {
+            try Lifecycle.capture(nil, of: known(.authorized), open: all)
+        }
+        #expect(throws: Lifecycle.Refusal.notCapturable) {
+            try Lifecycle.capture(S.money(1), of: known(.authorized), open: all)
+        }
+        let captured = known(.captured, captured: 5749)
+        #expect(try Lifecycle.refund(nil, of: captured, open: open) == S.money(749))
+        #expect(throws: Lifecycle.Refusal.exceedsRefundable) {
+            try Lifecycle.refund(S.money(750), of: captured, open: open)
+        }
+    }
+
+    @Test("what has ended is in the picture, and isn't counted twice")
+    func ended() throws {
+        let ended = [
+            S.operation(.capture, 2000, state: .succeeded), S.operation(.capture, 3000, state: .failed),
+            S.operation(.refund, 3000, state: .failed),
+        ]
+        let part = known(.partiallyCaptured, captured: 2000)
+        #expect(try Lifecycle.capture(nil, of: part, open: ended) == S.money(3749))
+        #expect(try Lifecycle.refund(nil, of: part, open: ended) == S.money(2000))
+    }
+
+    @Test("only an authorization of a known amount can be captured", arguments: ExecutionState.allCases)
+    func capturableStates(state: ExecutionState) {
+        let isCapturable = state == .authorized || state == .partiallyCaptured
+        let result = Result { try Lifecycle.capture(nil, of: known(state), open: []) }
+        #expect((try? result.get()) == (isCapturable ? S.money(5749) : nil))
+        #expect(throws: Lifecycle.Refusal.notCapturable) {
+            try Lifecycle.capture(nil, of: known(state, authorized: nil), open: [])
+        }
+    }
+
+    @Test("only what was captured can be refunded, less what was refunded", arguments: ExecutionState.allCases)
+    func refundableStates(state: ExecutionState) {
+        let isRefundable = [.partiallyCaptured, .captured, .partiallyRefunded].contains(state)
+        let picture = known(state, captured: 4000, refunded: 1500)
+        #expect((try? Lifecycle.refund(nil, of: picture, open: [])) == (isRefundable ? S.money(2500) : nil))
+        #expect((try? Lifecycle.refund(S.money(2501), of: picture, open: [])) == nil)
+        #expect(throws: Lifecycle.Refusal.notRefundable) {
+            try Lifecycle.refund(nil, of: known(state, captured: nil), open: [])
+        }
+    }
+
+    @Test("nothing left to refund is not refundable; a foreign currency is said so")
+    func refundRefusals() {
+        #expect(throws: Lifecycle.Refusal.notRefundable) {
+            try Lifecycle.refund(nil, of: known(.partiallyRefunded, captured: 4000, refunded: 4000), open: [])
+        }
+        #expect(throws: Lifecycle.Refusal.notRefundable) {
+            try Lifecycle.refund(nil, of: known(.captured, captured: 100, refunded: 200), open: [])
+        }
+        #expect(throws: Lifecycle.Refusal.currencyMismatch) {
+            try Lifecycle.refund(S.money(1, "JPY"), of: known(.captured, captured: 4000), open: [])
+        }
+    }
+
+    @Test("a cancel under way leaves nothing to capture, to refund or to cancel")
+    func cancelUnderWay() {
+        let open = [S.operation(.cancel)]
+        #expect(throws: Lifecycle.Refusal.notCapturable) {
+            try Lifecycle.capture(nil, of: known(.authorized), open: open)
+        }
+        #expect(throws: Lifecycle.Refusal.notRefundable) {
+            try Lifecycle.refund(nil, of: known(.captured, captured: 5749), open: open)
+        }
+        #expect(throws: Lifecycle.Refusal.notCancellable) { try Lifecycle.cancel(of: known(.authorized), open: open) }
+    }
+
+    @Test("a cancel is possible where money is held or may yet be", arguments: ExecutionState.allCases)
+    func cancellableStates(state: ExecutionState) {
+        let refusal = Result { try Lifecycle.cancel(of: known(state), open: [S.operation(.capture, 1)]) }
+        let isRefused = if case .failure = refusal { true } else { false }
+        #expect(isRefused == [.created, .refunded, .cancelled, .failed].contains(state))
+    }
+
+    @Test("captures asked for one after the other never exceed what was authorized, refunds never what was captured")
+    func sums() {
+        var generator = Seeded(seed: 42)
+        for _ in 0..<500 {
+            let authorized = Int64.random(in: 1...10_000, using: &generator)
+            var captures: [PaymentOperation] = []
+            while let taken = try? Lifecycle.capture(
+                Bool.random(using: &generator) ? nil : S.money(.random(in: 1...10_000, using: &generator)),
+                of: known(.authorized, authorized: authorized), open: captures)
+            {
+                captures.append(S.operation(.capture, taken.minor))
+            }
+            #expect(captures.reduce(0) { $0 + ($1.amount?.minor ?? 0) } <= authorized)
+        }
+    }
+}
+
+extension PaymentOperation {
+    fileprivate func settled(in picture: ExecutionPicture, others: AccountedActions = .init()) -> PaymentOperation? {
+        settled(by: picture, others: others)
+    }
+}
+
+@Suite("What the facts say about an operation")
+struct OperationResultTests {
+    typealias S = Sample
+
+    @Test("by its action's id: succeeded, failed with the reason, or nothing yet")
+    func byActionID() {
+        let facts = [
+            S.completed("authorize", 1, minor: 5749), S.requested("capture", 2, minor: 100, id: "c1"),
+            S.requested("capture", 3, minor: 200, id: "c2"), S.requested("capture", 4, minor: 300, id: "c3"),
+            S.completed("capture", 5, minor: 100, id: "c1"),
+            S.completed("capture", 6, success: false, id: "c2", reason: "LimitExceeded"),
+        ]
+        let picture = ExecutionPicture(of: facts)
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.state == .succeeded)
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.reason == nil)
+        #expect(S.operation(.capture, 200, actionID: "c2").settled(in: picture)?.state == .failed)
+        #expect(S.operation(.capture, 200, actionID: "c2").settled(in: picture)?.reason == "LimitExceeded")
+        #expect(S.operation(.capture, 300, actionID: "c3").settled(in: picture) == nil)
+        #expect(S.operation(.capture, 300, actionID: "c9").settled(in: picture) == nil)
+        #expect(S.operation(.capture, 300).settled(in: picture) == nil)
+    }
+
+    @Test("its notification was lost, and a read shows its status (M4)")
+    func byStatus() {
+        let picture = ExecutionPicture(of: [
+            S.completed("authorize", 1, minor: 5749), S.requested("capture", 2, minor: 100, id: "c1"),
+            S.status("captureSuccessful", 3),
+        ])
+        #expect(S.operation(.capture, 100, actionID: "c1").settled(in: picture)?.state == .succeeded)
+    }
+
+    @Test("a cancel has worked when the execution is cancelled, also where another cancel did it")
+    func cancel() {
+        let cancelled = ExecutionPicture(of: [
+            S.completed("authorize", 1, minor: 5749), S.status("cancelSuccessful", 3),
+            S.completed("cancel", 4, success: false, id: "x2"),
+        ])
+        #expect(S.operation(.cancel).settled(in: cancelled)?.state == .succeeded)
+        #expect(S.operation(.cancel, actionID: "x2").settled(in: cancelled)?.state == .succeeded)
+        let failed = ExecutionPicture(of: [
+            S.completed("authorize", 1, minor: 5749), S.completed("cancel", 4, success: false, id: "x2"),
+        ])
+        #expect(S.operation(.cancel, actionID: "x2").settled(in: failed)?.state == .failed)
+        #expect(S.operation(.cancel).settled(in: failed) == nil)
+    }
+
+    @Test("the answer was lost: an action of its kind and amount is its own, unless it is another's")
+    func byAmount() {
+        let facts = [
+            S.completed("authorize", 1, minor: 5749), S.completed("capture", 5, minor: 100, id: "c1"),
+            S.completed("refund", 6, minor: 40, id: "r1"),
+        ]
+        let picture = ExecutionPicture(of: facts)
+        let unknown = S.operation(.capture, 100, state: .unknown)
+        #expect(unknown.settled(in: picture)?.state == .succeeded)
+        #expect(unknown.settled(in: picture)?.actionID == "c1")
+        var others = AccountedActions()
+        others.actionIDs = ["c1"]
+        others.captured = [S.execution(1): 100]
+        #expect(unknown.settled(in: picture, others: others) == nil)
+        #expect(S.operation(.capture, 101, state: .unknown).settled(in: picture) == nil)
+        #expect(S.operation(.refund, 40, state: .unknown).settled(in: picture)?.actionID == "r1")
+        #expect(S.operation(.refund, 41, state: .unknown).settled(in: picture) == nil)
+        // Only what is unknown is looked up so; what was acknowledged has its id to come.
+        #expect(S.operation(.capture, 100).settled(in: picture) == nil)
+        // A total that a record shows, and that nothing else explains.
+        let recorded = ExecutionPicture(of: [
+            S.status("authorizeSuccessful", 1), S.payment("Captured", 9, amount: 5749, captured: 300),
+        ])
+        #expect(S.operation(.capture, 300, state: .unknown).settled(in: recorded)?.state == .succeeded)
+        #expect(S.operation(.capture, 301, state: .unknown).settled(in: recorded) == nil)
+        others.captured = [S.execution(1): 1]
+        #expect(S.operation(.capture, 300, state: .unknown).settled(in: recorded, others: others) == nil)
+    }
+
+    @Test("what is final stays, and what isn't about captures, refunds and cancels is settled elsewhere")
+    func final() {
+        let picture = ExecutionPicture(of: [S.completed("capture", 5, minor: 100, id: "c1")])
+        for state in [PaymentOperation.State.succeeded, .failed] {
+            #expect(S.operation(.capture, 100, state: state, actionID: "c1").settled(in: picture) == nil)
+        }
+        #expect(S.operation(.moveAmount, 100, actionID: "c1").settled(in: picture) == nil)
+        #expect(S.operation(.createSession, 100, actionID: "c1").settled(in: picture) == nil)
+    }
+
+    @Test("the contract knows four states")
+    func names() {
+        #expect(
+            PaymentOperation.State.allCases.map(\.name) == [
+                "pending", "pending", "pending", "succeeded", "failed", "unknown",
+            ])
+        #expect(PaymentOperation.State.allCases.filter(\.isFinal) == [.succeeded, .failed])
+        let json = S.operation(.capture, 100).json
+        #expect(json["state"] == "pending" && json["kind"] == "capture")
+        #expect(json["amount"] == ["value": "1.00", "currency": "EUR"])
+        #expect(json["executionId"]?.string == S.execution(1).description && json["reason"] == Optional<JSON>.none)
+    }
+}
