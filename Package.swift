@@ -36,6 +36,7 @@ let package = Package(
             resources: [
                 .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
+                .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
             ]),
         .target(
             name: "Service",
@@ -58,7 +59,7 @@ let package = Package(
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestKit"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestKit"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "TestKit"]),
-        .testTarget(name: "LockstepTests", dependencies: ["Lockstep", "Basics"]),
+        .testTarget(name: "LockstepTests", dependencies: ["Lockstep", "Basics", "TestKit"]),
         .testTarget(name: "PayrailsTests", dependencies: ["Payrails", "TestKit"]),
         .testTarget(name: "PayrailsSandboxTests", dependencies: ["PayrailsSandbox", "TestKit"]),
         .testTarget(name: "StoreTests", dependencies: ["Store", "TestKit"]),

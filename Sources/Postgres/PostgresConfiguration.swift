@@ -19,6 +19,10 @@ public struct PostgresConfiguration: Sendable {
     /// Named prepared statements, one per SQL text and connection. False behind PgBouncer in transaction mode; then
     /// `statement_timeout` is set inside each transaction only, since PgBouncer refuses start-up options.
     public var usesPreparedStatements = true
+    /// A prepared statement keeps the plan that was right when its tables were small, a scan of all rows, until the
+    /// server has analyzed them again; meanwhile they may have grown a hundredfold. True tells the planner to scan a
+    /// table only where no index serves (`enable_seqscan`). For sessions whose statements all have an index.
+    public var avoidsSequentialScans = false
     /// Statements kept per connection; the least recently used one makes room.
     public var maximumPreparedStatements = 256
     /// A connection that was idle for longer is asked for a sign of life before it is used.

@@ -19,6 +19,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 2, name: "event_delivery", script: text(PackageResources._002_event_delivery_sql),
             check: text(PackageResources._002_event_delivery_check_sql)),
+        Migration(
+            version: 3, name: "retention", script: text(PackageResources._003_retention_sql),
+            check: text(PackageResources._003_retention_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

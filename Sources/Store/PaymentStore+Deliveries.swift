@@ -41,14 +41,16 @@ extension PaymentStore {
     }
 
     private func hasUnqueuedEvents() async throws -> Bool {
-        try await pool.query(
+        // In the feed's order, so that it is looked for in the index, however long the feed is.
+        try await !pool.query(
             """
-            SELECT EXISTS (SELECT FROM events
-                WHERE (transaction_id, number)
+            SELECT 1 AS one FROM events
+            WHERE (transaction_id, number)
                     > ((SELECT transaction_id FROM delivery_cursor), (SELECT number FROM delivery_cursor))
-                AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())) AS there
+                AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
+            ORDER BY transaction_id, number LIMIT 1
             """
-        ).first?.decode(Bool.self) ?? false
+        ).isEmpty
     }
 
     /// Takes the first pending event of lanes that are due, the ones due longest first. While one is taken, nothing else

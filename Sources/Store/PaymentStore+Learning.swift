@@ -11,17 +11,20 @@ extension PaymentStore {
     }
 
     /// Adds what a reading shows, and plans the next one.
-    public func learnReading(_ snapshot: ExecutionSnapshot) async throws {
+    ///
+    /// - Returns: the reference whose payments must be read too, since only their figures tell how much was moved.
+    @discardableResult
+    public func learnReading(_ snapshot: ExecutionSnapshot) async throws -> String? {
         try await transact { transaction in
             let id = snapshot.reference.id
             _ = try await transaction.learn(snapshot.facts, about: id)
-            try await transaction.planCheck(of: id)
+            return try await transaction.planCheck(of: id)
         }
     }
 
     /// A reading failed: the next one is due by growing patience.
     public func postponeReading(of execution: ExecutionID) async throws {
-        try await transact { transaction in try await transaction.planCheck(of: execution) }
+        try await transact { transaction in _ = try await transaction.planCheck(of: execution) }
     }
 
     /// Executions that should be asked about now, the ones due longest first. Each is postponed by the claim itself,
@@ -67,14 +70,34 @@ extension Transaction {
         return true
     }
 
-    fileprivate func planCheck(of execution: ExecutionID) async throws {
+    /// The reference of the execution where its payments must be read.
+    fileprivate func planCheck(of execution: ExecutionID) async throws -> String? {
         guard let id = try await checkout(of: execution), let checkout = try await lockCheckout(id),
             let stored = try await readExecutions(of: id).first(where: { $0.execution.id == execution })
-        else { return }
-        let next = policy.healing.next(
-            for: stored.execution.state, checks: stored.checks + 1, changedAt: stored.changedAt,
-            hasLease: checkout.lease?.execution == execution, now: now, jitter: .random(in: 0...255))
+        else { return nil }
+        let needsFigures = stored.facts.map(\.fact).needFigures
+        // Figures that nobody has yet are something to come, also where the state itself is a last one.
+        let next =
+            policy.healing.next(
+                for: stored.execution.state, checks: stored.checks + 1, changedAt: stored.changedAt,
+                hasLease: checkout.lease?.execution == execution, now: now, jitter: .random(in: 0...255))
+            ?? (needsFigures
+                ? now + policy.healing.pending.delay(before: stored.checks + 1, jitter: .random(in: 0...255)) : nil)
         _ = try await query(
             "UPDATE executions SET check_at = \(next?.stored), checks = checks + 1 WHERE id = \(execution.uuid)")
+        return needsFigures ? stored.execution.merchantReference : nil
+    }
+}
+
+extension [Fact] {
+    /// Whether statuses tell of more captures or refunds than results with amounts do, and no payment record that was
+    /// read since says how much it was.
+    fileprivate var needFigures: Bool {
+        ["capture", "refund"].contains { action in
+            let stamped = Set(filter { $0.code == "\(action)Successful" && $0.kind == .status }.map(\.at))
+            let told = Set(filter { $0.action == action && $0.success == true }.map { $0.actionID ?? $0.identity })
+            guard let newest = stamped.max(), stamped.count > told.count else { return false }
+            return !contains { $0.kind == .payment && $0.captured != nil && $0.at >= newest }
+        }
     }
 }

@@ -139,6 +139,12 @@ extension PaymentStore {
                 var operation = try await transaction.lockOperation(claimed.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a claimed operation is gone") }
             guard !operation.state.isFinal else { return operation }
+            // Two may have sent it, when the first one took longer than its lease. What the provider took on stands
+            // against whatever the slower one heard, above all under a key that was replaced.
+            if case .acknowledged = answer {
+            } else if operation.state == .acknowledged || operation.key != claimed.operation.key {
+                return operation
+            }
             var dueAt: Timestamp? = transaction.nextLook(after: operation.attempts)
             switch answer {
             case .acknowledged(let acknowledgement):
@@ -174,6 +180,37 @@ extension PaymentStore {
         }
     }
 
+    /// The provider keeps a 5xx under the operation's key, and the execution and its payments were read since. Where
+    /// they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
+    public func rekeyLifecycle(_ id: OperationID) async throws {
+        try await transact { transaction in
+            guard let known = try await transaction.readOperation(id), let checkout = known.checkout,
+                try await transaction.lockCheckout(checkout) != nil,
+                var operation = try await transaction.lockOperation(id), operation.state == .unknown,
+                operation.actionID == nil,
+                let stored = try await transaction.readExecutions(of: checkout)
+                    .first(where: { $0.execution.id == operation.execution?.id })
+            else { return }
+            let statuses = Set(stored.facts.map(\.fact).filter { $0.kind == .status })
+            let kind = operation.kind
+            func count(_ result: String) -> Int {
+                Set(statuses.filter { $0.code == kind.rawValue + result }.map(\.at)).count
+            }
+            guard count("Requested") <= count("Successful") + count("Failed") else { return }
+            let accounted = try await transaction.succeededMinor(kind, of: stored.execution.id)
+            let picture = stored.execution.picture
+            switch kind {
+            case .capture: guard picture.captured?.minor ?? 0 == accounted else { return }
+            case .refund: guard picture.refunded?.minor ?? 0 == accounted else { return }
+            case .cancel, .createSession, .moveAmount: break
+            }
+            operation.key = IdempotencyKey(identifiers.next())
+            operation.state = .prepared
+            operation.reason = nil
+            try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
+        }
+    }
+
     /// An acknowledged operation was looked into and nothing was decided: look again by growing patience.
     public func postponeOperation(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
@@ -196,5 +233,17 @@ extension PaymentStore {
             }
             return try await transaction.plannedSession(claimed.operation, checkout: checkout)
         }
+    }
+}
+
+extension Transaction {
+    /// What the operations of this kind that are known to have worked moved, in minor units.
+    fileprivate func succeededMinor(_ kind: PaymentOperation.Kind, of execution: ExecutionID) async throws -> Int64 {
+        try await query(
+            """
+            SELECT coalesce(sum(amount_minor), 0)::bigint AS total FROM operations
+            WHERE execution_id = \(execution.uuid) AND kind = \(kind.rawValue) AND state = 'succeeded'
+            """
+        ).first?.decode("total", as: Int64.self) ?? 0
     }
 }

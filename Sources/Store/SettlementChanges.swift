@@ -50,15 +50,25 @@ struct SettlementChanges {
         var stored = known.executions
         var open = known.operations
         var failures: [PaymentOperation] = []
+        var actions = known.actions
         for index in open.indices {
             guard let execution = stored.first(where: { $0.execution.id == open[index].execution?.id }),
-                let settled = open[index].settled(by: execution.execution.picture, others: known.actions)
+                let settled = open[index].settled(
+                    by: execution.execution.picture, others: actions.without(open[index]))
             else { continue }
+            // What explains this one explains no other.
+            if let id = settled.actionID { actions.actionIDs.insert(id) }
             open[index] = settled
             finished.append(settled)
             if settled.state == .failed { failures.append(settled) }
         }
         open.removeAll(where: \.state.isFinal)
+        let cancelling = known.cancelled.subtracting(
+            failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        // The shop's cancel failed, so the execution is as it was before: a success of it pays, or is taken back.
+        for index in stored.indices where stored[index].execution.cancelReason == .requested {
+            if !cancelling.contains(stored[index].execution.id) { stored[index].execution.cancelReason = nil }
+        }
 
         let move = open.first { $0.kind == .moveAmount }
         let settlement = Settlement(
@@ -68,9 +78,13 @@ struct SettlementChanges {
         for effect in settlement.effects {
             switch effect {
             case .cancel(let id, let reason):
-                guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
+                // At most one is ever open. One that is on its way may have come too early and fail; then this is
+                // decided again, so the reason stays what it was.
+                guard let index = stored.firstIndex(where: { $0.execution.id == id }), !cancelling.contains(id) else {
+                    continue
+                }
                 stored[index].execution.cancelReason = reason
-                planCancel(of: stored[index].execution, checkout: checkout.id, known: known)
+                planCancel(of: stored[index].execution, checkout: checkout.id)
             case .cancelled(let id):
                 guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
                 stored[index].execution.cancelReported = true
@@ -100,9 +114,7 @@ struct SettlementChanges {
                 data: ["checkout": settled.json]))
     }
 
-    /// At most one cancel of an execution is ever open.
-    private mutating func planCancel(of execution: CheckoutExecution, checkout: CheckoutID, known: CheckoutHoldings) {
-        guard !known.cancelled.contains(execution.id) else { return }
+    private mutating func planCancel(of execution: CheckoutExecution, checkout: CheckoutID) {
         cancels.append(
             PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .cancel, checkout: checkout, execution: execution.reference,

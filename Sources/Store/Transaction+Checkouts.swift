@@ -10,10 +10,15 @@ extension Transaction {
         current_execution_id, kept_execution_id, lease_execution_id, lease_until, created_at, expires_at
         """
 
-    /// The checkout with its row locked until the transaction ends; nil when there is none.
+    /// The checkout with its row locked until the transaction ends; nil when there is none, and for one whose creation
+    /// was refused: nothing may begin on it any more, since its order may have another.
     func lockCheckout(_ id: CheckoutID) async throws -> Checkout? {
-        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) FOR UPDATE")
-            .first.map(Self.checkout(from:))
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
+            FOR UPDATE
+            """
+        ).first.map(Self.checkout(from:))
     }
 
     /// The same for many, always in the order of their ids.
@@ -28,8 +33,11 @@ extension Transaction {
     }
 
     func readCheckout(_ id: CheckoutID) async throws -> Checkout? {
-        try await query("SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid)").first.map(
-            Self.checkout(from:))
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
+            """
+        ).first.map(Self.checkout(from:))
     }
 
     /// The checkout of an order, whatever became of it; not one whose creation was refused.

@@ -12,6 +12,15 @@ struct BenchProgram {
                  --minutes N (30)  --share PERCENT (50)  --customers N (64, at once while measuring the most)
           idle   connections that are kept alive and do nothing while others are served; memory; start to ready
                  --connections N (5000)
+          intake  distinct signed notifications of 1.5 KB over 64, 256 and 1,024 connections, beside pgbench with one-row
+                 commits of the same row; then at 10,000 a second
+                 --seconds N (6, each)  --workers 1 (applies meanwhile, too)
+          apply  notifications that pay an order each: as fast as they are applied, then the lag at a rate
+                 --notifications N (100000)  --rate N (5000)  --seconds N (15)
+          backlog  how fast unapplied notifications drain, by how many there are
+                 --few N (100000)  --many N (1000000)
+          heal   finding what is due among executions that are open
+                 --executions N (1000000)  --due N (1000)
 
         --database names an empty database; it is migrated and filled. deploy/bench makes one and starts a run.
         Exit codes: 0 done, 1 something that must not happen did, 64 bad usage.
@@ -30,6 +39,10 @@ struct BenchProgram {
             switch run {
             case "mixed": exit(try await MixedTraffic(options).run() ? 0 : 1)
             case "idle": exit(try await IdleConnections(options).run() ? 0 : 1)
+            case "intake": exit(try await IntakeRun(options).run() ? 0 : 1)
+            case "apply": exit(try await ApplyRun(options).run() ? 0 : 1)
+            case "backlog": exit(try await ApplyRun(options).runBacklog() ? 0 : 1)
+            case "heal": exit(try await HealRun(options).run() ? 0 : 1)
             default: throw BenchOptions.Fault(message: "there is no run \"\(run)\"")
             }
         } catch let fault as BenchOptions.Fault {

@@ -86,11 +86,4 @@ struct IdleConnections: Sendable {
         let count = recv(socket, &answer, answer.count, 0)
         return count > 12 && answer.starts(with: Array("HTTP/1.1 200".utf8))
     }
-
-    private func raiseDescriptorLimit() {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    }
 }

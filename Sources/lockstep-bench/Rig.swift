@@ -19,10 +19,10 @@ final class Rig: Sendable {
         let description: String
     }
 
-    private static let webhookKey = "bench-notification-key"
+    static let webhookKey = "bench-notification-key"
 
     /// Migrates, makes a key, starts the sandbox in this process and `lockstep serve` as one of its own.
-    init(_ options: BenchOptions) async throws {
+    init(_ options: BenchOptions, serve arguments: [String] = ["serve"]) async throws {
         let port = try FreePort.find()
         var sandboxSettings = SandboxConfiguration()
         sandboxSettings.notificationTargets = [
@@ -41,7 +41,7 @@ final class Rig: Sendable {
         configuration.maximumConnections = 512
         configuration.maximumConnectionsPerHost = 256
         client = try HTTPClient(configuration)
-        service = try ServiceProcess(port: port, environment)
+        service = try ServiceProcess(port: port, environment, arguments)
         try await service.waitUntilReady(client)
     }
 
@@ -79,10 +79,10 @@ final class ServiceProcess: @unchecked Sendable {
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    init(port: UInt16, _ environment: [String: String]) throws {
+    init(port: UInt16, _ environment: [String: String], _ arguments: [String] = ["serve"]) throws {
         self.port = port
         process.executableURL = Self.program
-        process.arguments = ["serve"]
+        process.arguments = arguments
         process.environment = environment
         process.standardInput = FileHandle.nullDevice
         try process.run()

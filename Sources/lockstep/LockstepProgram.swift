@@ -6,7 +6,7 @@ import Service
 struct LockstepProgram {
     static let commands: [any Command.Type] = [
         ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self, DoctorCommand.self,
-        EventsCommand.self,
+        EventsCommand.self, NotificationsCommand.self, ReplayCommand.self, RetainCommand.self,
     ]
 
     static func main() async {

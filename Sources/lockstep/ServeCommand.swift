@@ -10,6 +10,7 @@ struct ServeCommand: Command {
         usage: lockstep serve [--no-workers | --only-workers]
 
         Stops on SIGTERM or SIGINT: takes nothing new, finishes what is in flight, exits 0.
+        SIGHUP reads the files of settings given as X_FILE again, and takes on the webhook keys.
 
           --no-workers    only the HTTP service
           --only-workers  only the background work, with /healthz, /readyz and /metrics
@@ -26,10 +27,18 @@ struct ServeCommand: Command {
     }
 
     func run() async throws -> ExitCode {
-        let settings = try Settings(environment: ProcessInfo.processInfo.environment)
-        let signals = StopSignal()
+        let environment = ProcessInfo.processInfo.environment
+        // Before the settings are read, so that no change of a file falls between.
+        let signals = StopSignal(takesHangUps: true)
+        let settings = try Settings(environment: environment)
         let service = try await LockstepService.start(settings: settings, parts: parts)
+        let reloading = Task {
+            for await _ in signals.hangUps {
+                service.reload { () throws(SettingsFaults) -> Settings in try Settings(environment: environment) }
+            }
+        }
         await signals.wait()
+        reloading.cancel()
         await service.stop()
         return .done
     }

@@ -40,7 +40,7 @@ extension HTTPClientTests {
                 }
                 #expect(error.code == .cannotConnect)
                 #expect(!error.mayHaveBeenSent)
-                #expect(elapsed >= .milliseconds(190) && elapsed < .seconds(5))
+                #expect(elapsed >= .milliseconds(190) && elapsed < .seconds(20))
                 let late = try await client.failure(
                     HTTPClientRequest(
                         method: "POST", url: "http://127.0.0.1:\(full.port)/", timeout: .milliseconds(100)))
@@ -59,7 +59,7 @@ extension HTTPClientTests {
                 }
                 #expect(error.code == .timedOut)
                 #expect(error.mayHaveBeenSent)
-                #expect(elapsed >= .milliseconds(290) && elapsed < .seconds(5))
+                #expect(elapsed >= .milliseconds(290) && elapsed < .seconds(20))
             }
         }
 
@@ -73,7 +73,7 @@ extension HTTPClientTests {
                 }
                 #expect(error.code == .timedOut)
                 #expect(error.mayHaveBeenSent)
-                #expect(elapsed < .seconds(5))
+                #expect(elapsed < .seconds(20))
             }
         }
 
@@ -93,7 +93,7 @@ extension HTTPClientTests {
                 }
                 #expect(error.code == .timedOut)
                 #expect(!error.mayHaveBeenSent)
-                #expect(elapsed < .seconds(5))
+                #expect(elapsed < .seconds(20))
                 #expect(client.statistics.inFlight == 1)
                 first.cancel()
                 #expect(try await first.value.code == .cancelled)

@@ -112,12 +112,16 @@ private final class LogReader: Sendable {
     }
 
     private func wait<T>(_ find: (inout State) -> T?) async throws -> T {
-        let deadline = ContinuousClock.now + .seconds(10)
-        while ContinuousClock.now < deadline {
-            if let found = state.withLock({ find(&$0) }) { return found }
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        throw TimedOut()
+        var found: T?
+        guard
+            await waitUntil(
+                .seconds(30),
+                {
+                    found = state.withLock { find(&$0) }
+                    return found != nil
+                }), let found
+        else { throw TimedOut() }
+        return found
     }
 }
 
@@ -150,7 +154,7 @@ extension HTTPClient {
         throw NoFailure()
     }
 
-    func get(_ url: String, timeout: Duration = .seconds(10)) async throws -> HTTPClientResponse {
+    func get(_ url: String, timeout: Duration = .seconds(30)) async throws -> HTTPClientResponse {
         try await send(HTTPClientRequest(method: "GET", url: url, timeout: timeout))
     }
 }

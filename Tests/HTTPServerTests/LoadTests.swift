@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import HTTPServer
@@ -34,7 +35,7 @@ struct LoadTests {
                         client.write("POST /\(number) HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
                     }
                     for (number, client) in clients.enumerated() where (number + round).isMultiple(of: round + 1) {
-                        let reply = try client.blockingReply(seconds: 10)
+                        let reply = try client.blockingReply(seconds: 30)
                         guard reply.body == "POST /\(number) - abc" else { continue }
                         answered += 1
                     }

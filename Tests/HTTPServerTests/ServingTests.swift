@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import HTTPServer
@@ -205,7 +206,7 @@ struct ServingTests {
                 let process = Process()
                 process.executableURL = URL(fileURLWithPath: "/usr/bin/curl")
                 process.arguments = [
-                    "-sS", "--max-time", "10", "--data-binary", "abc", url + "/one", "--next", "-sS", url + "/two",
+                    "-sS", "--max-time", "30", "--data-binary", "abc", url + "/one", "--next", "-sS", url + "/two",
                 ]
                 let pipe = Pipe()
                 process.standardOutput = pipe

@@ -37,19 +37,17 @@ struct TimeTests {
         try await withServer({ $0.requestTimeout = .milliseconds(300) }) { server in
             let client = try RawClient(port: server.port)
             client.write(start)
-            let begun = ContinuousClock.now
             await eventually("it is cut off") {
                 client.write("G")
                 return server.statistics.refused[.timeout] == 1
             }
-            #expect(ContinuousClock.now - begun < .seconds(3))
             #expect(try await client.reply().status == 408)
         }
     }
 
     @Test("the second request of a connection has the same limit, from its first byte")
     func secondRequest() async throws {
-        try await withServer({ $0.requestTimeout = .milliseconds(200) }) { server in
+        try await withServer({ $0.requestTimeout = .milliseconds(700) }) { server in
             let client = try RawClient(port: server.port)
             client.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
             #expect(try await client.reply().status == 200)
@@ -64,14 +62,14 @@ struct TimeTests {
 
     @Test("an idle connection is closed without a word, one that was never used too")
     func idle() async throws {
-        try await withServer({ $0.idleTimeout = .milliseconds(200) }) { server in
+        try await withServer({ $0.idleTimeout = .milliseconds(700) }) { server in
             let unused = try RawClient(port: server.port)
             let used = try RawClient(port: server.port)
             let begun = ContinuousClock.now
             used.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await used.reply().status == 200)
             #expect(try await used.everything() == "")
-            #expect(ContinuousClock.now - begun > .milliseconds(200))
+            #expect(ContinuousClock.now - begun > .milliseconds(700))
             #expect(try await unused.everything() == "")
             #expect(server.statistics.refused.isEmpty)
         }

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Synchronization
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -79,23 +80,13 @@ struct Caller {
     func authorized(_ reference: String = "order_1", value: String = "49.99") async throws -> String {
         let id = try await execution(reference, value: value)
         try #require(sandbox.pay(id).status == 202)
-        try #require(await until { sandbox.statusCodes(id).contains("authorizeSuccessful") })
+        try #require(await waitUntil { sandbox.statusCodes(id).contains("authorizeSuccessful") })
         return id
     }
 
     func path(_ id: String, _ action: String = "") -> String {
         "/merchant/workflows/payment-acceptance/executions/\(id)" + (action.isEmpty ? "" : "/\(action)")
     }
-}
-
-/// Whether the condition holds within the time.
-func until(_ limit: Duration = .seconds(20), _ condition: () -> Bool) async -> Bool {
-    let end = ContinuousClock.now + limit
-    while !condition() {
-        guard ContinuousClock.now < end else { return false }
-        try? await Task.sleep(for: .milliseconds(1))
-    }
-    return true
 }
 
 /// A clock that a test moves.

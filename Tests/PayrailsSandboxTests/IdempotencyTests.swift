@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -39,7 +40,7 @@ struct IdempotencyTests {
         #expect(early.status == 409)
         #expect(early.code == "workflow.action.not-allowed")
         #expect(caller.sandbox.pay(id).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).contains("authorizeSuccessful") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("authorizeSuccessful") })
         #expect(await caller.call("POST", caller.path(id, "capture"), [:], key: key).bytes == early.bytes)
         #expect(await caller.call("POST", caller.path(id, "capture"), [:]).status == 202)
     }
@@ -50,7 +51,7 @@ struct IdempotencyTests {
         caller.sandbox.add(SandboxFault(.delay(milliseconds: 1500), on: .clientInit))
         let key = UUID().uuidString
         async let slow = caller.call("POST", "/merchant/client/init", caller.initBody(), key: key)
-        #expect(await until { caller.sandbox.calls(to: .clientInit).first?.faults == ["delay"] })
+        #expect(await waitUntil { caller.sandbox.calls(to: .clientInit).first?.faults == ["delay"] })
         let second = await caller.call("POST", "/merchant/client/init", caller.initBody(), key: key)
         #expect(second.status == 409)
         #expect(second.code == "request.conflict")
@@ -86,7 +87,7 @@ struct IdempotencyTests {
         #expect(first.status == 500)
         #expect(first.code == "internal")
         #expect(await caller.call("POST", caller.path(id, "capture"), [:], key: key).bytes == first.bytes)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
     }
 
     @Test("a key is forgotten after its retention")

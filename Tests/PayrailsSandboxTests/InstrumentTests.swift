@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -66,7 +67,7 @@ struct InstrumentTests {
         let reply = await caller.call("POST", "/merchant/workflows/payment-acceptance/executions", body)
         #expect(reply.status == 201)
         let id = try #require(reply.json["id"]?.string)
-        #expect(await until { caller.sandbox.statusCodes(id).contains(code) })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains(code) })
         #expect((caller.sandbox.ledgerTotals("inv_901~1~1") != nil) == (suffix == "4242"))
     }
 
@@ -108,7 +109,7 @@ struct InstrumentTests {
             let id = try #require(created.json["id"]?.string)
             let body = MoneyTests.authorizeBody(value: "5.00", instrument: instrument, processing: processing)
             #expect(await caller.call("POST", caller.path(id, "authorize"), body).status == 202)
-            #expect(await until { caller.sandbox.statusCodes(id).contains(code) })
+            #expect(await waitUntil { caller.sandbox.statusCodes(id).contains(code) })
         }
     }
 

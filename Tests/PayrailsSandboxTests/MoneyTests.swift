@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -20,7 +21,7 @@ struct MoneyTests {
         #expect(accepted.filter { $0 == 409 }.count == 500)
         #expect(caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 0)
         hand.advance(by: .seconds(1))
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 50_000 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 50_000 })
         #expect(caller.sandbox.ledgerTotals("order_1")?.heldMinor == 0)
     }
 
@@ -39,7 +40,7 @@ struct MoneyTests {
         let accepted = await inParallel(1000) { await caller.call("POST", caller.path(id, "refund"), body).status }
         #expect(accepted.filter { $0 == 202 }.count == 600)
         hand.advance(by: .seconds(1))
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.refundedMinor == 30_000 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.refundedMinor == 30_000 })
         #expect(caller.sandbox.ledgerTotals("order_1")?.netMinor == 0)
     }
 
@@ -81,7 +82,7 @@ struct MoneyTests {
         #expect(reply.status == 202)
         #expect(reply.json["name"] == "capture")
         #expect(reply.json["reason"] == "NoReason")
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.voidedMinor == 3000 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.voidedMinor == 3000 })
         #expect(await caller.call("POST", caller.path(id, "capture"), body).code == "workflow.action.not-allowed")
         #expect(caller.sandbox.ledger.map(\.kind) == [.authorization, .capture, .void])
     }
@@ -121,9 +122,9 @@ struct MoneyTests {
             SandboxOutcomeRule(.decline(result: "ProviderConnectionError"), action: .capture, times: 1))
         let id = try await caller.authorized()
         await caller.call("POST", caller.path(id, "capture"), [:])
-        #expect(await until { caller.sandbox.statusCodes(id).contains("captureFailed") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("captureFailed") })
         #expect(await caller.call("POST", caller.path(id, "capture"), [:]).status == 202)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
     }
 
     struct Refused: Sendable, CustomTestStringConvertible {
@@ -162,13 +163,13 @@ struct MoneyTests {
         let caller = try await Caller()
         let held = try await caller.authorized("held")
         #expect(await caller.call("POST", caller.path(held, "cancel"), [:]).status == 202)
-        #expect(await until { caller.sandbox.ledgerTotals("held")?.voidedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("held")?.voidedMinor == 4999 })
         #expect(await caller.call("POST", caller.path(held, "cancel"), [:]).status == 409)
         let taken = try await caller.authorized("taken")
         await caller.call("POST", caller.path(taken, "capture"), [:])
-        #expect(await until { caller.sandbox.ledgerTotals("taken")?.capturedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("taken")?.capturedMinor == 4999 })
         await caller.call("POST", caller.path(taken, "cancel"), [:])
-        #expect(await until { caller.sandbox.ledgerTotals("taken")?.refundedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("taken")?.refundedMinor == 4999 })
         #expect(await caller.call("POST", caller.path(taken, "refund"), [:]).status == 409)
     }
 

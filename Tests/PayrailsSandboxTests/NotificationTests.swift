@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -33,7 +34,7 @@ struct NotificationTests {
         let receiver = try Receiver()
         let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)])
         let id = try await caller.authorized()
-        #expect(await until { receiver.received.count == 3 })
+        #expect(await waitUntil { receiver.received.count == 3 })
         #expect(
             Set(receiver.events) == ["executionCreated", "executionActionRequested", "executionActionCompleted"])
         for received in receiver.received {
@@ -64,7 +65,7 @@ struct NotificationTests {
         var payment = PayrailsSandbox.Payment()
         payment.card = "9987"
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { receiver.events.contains("executionActionCompleted") })
+        #expect(await waitUntil { receiver.events.contains("executionActionCompleted") })
         let details = receiver.received.first { $0.event == "executionActionCompleted" }?.json["details"]
         #expect(details?["success"] == false)
         #expect(details?["errors"]?[0]?["reason"]?["detail"] == "LostInstrument")
@@ -83,11 +84,11 @@ struct NotificationTests {
         let id = try await caller.execution()
         caller.sandbox.setNotificationTargets([NotificationTarget(url: second.url, key: "three")])
         #expect(caller.sandbox.pay(id).isAccepted)
-        #expect(await until { first.received.count == 3 && second.received.count == 3 })
+        #expect(await waitUntil { first.received.count == 3 && second.received.count == 3 })
         #expect(first.received.allSatisfy { $0.signature == NotificationSignature.of($0.body, key: "one") })
         #expect(second.received.allSatisfy { $0.signature == NotificationSignature.of($0.body, key: "two") })
         _ = try await caller.execution("new")
-        #expect(await until { second.received.count == 4 })
+        #expect(await waitUntil { second.received.count == 4 })
         let last = try #require(second.received.last)
         #expect(last.signature == NotificationSignature.of(last.body, key: "three"))
         #expect(first.received.count == 3)
@@ -103,7 +104,7 @@ struct NotificationTests {
             $0.notificationBackoff = .milliseconds(20)
         }
         _ = try await caller.execution()
-        #expect(await until { caller.sandbox.deliveries.first?.state == .delivered })
+        #expect(await waitUntil { caller.sandbox.deliveries.first?.state == .delivered })
         let received = receiver.received
         try #require(received.count == 4)
         #expect(Set(received.map(\.body)).count == 1)
@@ -123,7 +124,7 @@ struct NotificationTests {
             $0.notificationBackoff = .microseconds(50)
         }
         _ = try await caller.execution()
-        #expect(await until { caller.sandbox.deliveries.first?.state == .dead })
+        #expect(await waitUntil { caller.sandbox.deliveries.first?.state == .dead })
         #expect(receiver.received.count == 11)
         await caller.sandbox.stop()
         await receiver.stop()
@@ -135,7 +136,7 @@ struct NotificationTests {
             $0.notificationBackoff = .seconds(3600)
         }
         _ = try await caller.execution()
-        #expect(await until { caller.sandbox.deliveries.first?.attempts.count == 1 })
+        #expect(await waitUntil { caller.sandbox.deliveries.first?.attempts.count == 1 })
         for count in 2...4 {
             await caller.sandbox.flushNotifications()
             #expect(caller.sandbox.deliveries.first?.attempts.count == count)
@@ -176,9 +177,11 @@ struct NotificationTests {
     func late() async throws {
         let receiver = try Receiver()
         let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)])
-        caller.sandbox.add(SandboxNotificationFault(.late(milliseconds: 400), event: "executionCreated"))
+        caller.sandbox.add(SandboxNotificationFault(.late(milliseconds: 60_000), event: "executionCreated"))
         _ = try await caller.authorized()
-        #expect(await until { receiver.received.count == 3 })
+        #expect(await waitUntil { receiver.received.count == 2 })
+        #expect(!receiver.events.contains("executionCreated"))
+        await caller.sandbox.flushNotifications()
         #expect(receiver.events.last == "executionCreated")
         await caller.sandbox.stop()
         await receiver.stop()
@@ -240,10 +243,10 @@ struct NotificationTests {
         #expect(await caller.sandbox.becomesQuiet(within: .seconds(20)))
         #expect(receiver.received.isEmpty)
         caller.sandbox.redeliver(id)
-        #expect(await until { receiver.received.count == 3 })
+        #expect(await waitUntil { receiver.received.count == 3 })
         let odd = Data("not json \u{0}".utf8)
         caller.sandbox.sendNotification(odd)
-        #expect(await until { receiver.received.last?.body == odd })
+        #expect(await waitUntil { receiver.received.last?.body == odd })
         #expect(receiver.received.last?.signature == NotificationSignature.of(odd, key: Self.key))
         await caller.sandbox.stop()
         await receiver.stop()
@@ -276,7 +279,7 @@ struct NotificationTests {
         var payment = PayrailsSandbox.Payment()
         payment.outcome = .threeDS
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { receiver.events.contains("executionActionPending") })
+        #expect(await waitUntil { receiver.events.contains("executionActionPending") })
         let details = receiver.received.first { $0.event == "executionActionPending" }?.json["details"]
         #expect(details?["actionRequired"] == "3ds")
         #expect(!receiver.events.contains("executionActionRequested"))
@@ -290,7 +293,7 @@ struct NotificationTests {
         let caller = try await caller(notifying: [NotificationTarget(url: receiver.url, key: Self.key)])
         let id = try await caller.authorized()
         await caller.call("POST", caller.path(id, "capture"), [:])
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
         #expect(caller.sandbox.dispute(id, disputeID: "d_1").status == 200)
         #expect(caller.sandbox.dispute(id, status: "DisputeLost", disputeID: "d_1").status == 200)
         #expect(caller.sandbox.updateResult(id, action: .capture, success: false).status == 200)
@@ -314,7 +317,7 @@ struct NotificationTests {
         let id = try await caller.authorized()
         let body: JSON = ["amount": ["value": "50.00", "currency": "EUR"]]
         #expect(await caller.call("POST", caller.path(id, "capture"), body).status == 202)
-        let isTold = await until { receiver.received.contains { $0.json["details"]?["action"] == "capture" } }
+        let isTold = await waitUntil { receiver.received.contains { $0.json["details"]?["action"] == "capture" } }
         #expect(isTold)
         let details = receiver.received.first { $0.json["details"]?["action"] == "capture" }?.json["details"]
         #expect(details?["success"] == false)

@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Lockstep
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -33,12 +34,12 @@ struct OutsideTests {
             $0.notificationBackoff = .seconds(3600)
         }
         _ = try await caller.execution()
-        #expect(await until { caller.sandbox.deliveries.first?.attempts.map(\.status) == [401] })
+        #expect(await waitUntil { caller.sandbox.deliveries.first?.attempts.map(\.status) == [401] })
         caller.sandbox.rotateNotificationKey(of: receiver.url, to: "new")
         await caller.sandbox.flushNotifications()
         #expect(caller.sandbox.deliveries.first?.state == .delivered)
         _ = try await caller.execution()
-        #expect(await until { caller.sandbox.deliveries.last?.state == .delivered })
+        #expect(await waitUntil { caller.sandbox.deliveries.last?.state == .delivered })
         await caller.sandbox.stop()
         await receiver.stop()
     }
@@ -50,7 +51,7 @@ struct OutsideTests {
         #expect(caller.sandbox.moveAmount(id, to: try .init(value: "1.00", currencyCode: "EUR")).status == 200)
         #expect(caller.sandbox.execution(id)?["amount"]?["value"] == "1.00")
         #expect(caller.sandbox.pay(id).isAccepted)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 100 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 100 })
     }
 
     @Test("somebody captures and refunds in the portal")
@@ -59,10 +60,10 @@ struct OutsideTests {
         let id = try await caller.authorized(value: "10.00")
         #expect(caller.sandbox.actInPortal(id, .refund).status == 409)
         #expect(caller.sandbox.actInPortal(id, .capture).status == 202)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 1000 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 1000 })
         let amount = try Money(value: "4.00", currencyCode: "EUR")
         #expect(caller.sandbox.actInPortal(id, .refund, amount: amount).status == 202)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.netMinor == 600 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.netMinor == 600 })
         #expect(caller.sandbox.calls(to: .capture).isEmpty)
     }
 
@@ -71,7 +72,7 @@ struct OutsideTests {
         let caller = try await Caller()
         let id = try await caller.execution()
         async let held = caller.call("GET", caller.path(id) + "?waitWhile[status]=created")
-        #expect(await until { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
+        #expect(await waitUntil { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
         #expect(caller.sandbox.addStatus(id, code: "loyaltyChecked").status == 200)
         #expect(await held.json["status"]?.array?.contains { $0["code"] == "loyaltyChecked" } == true)
     }

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -39,7 +40,7 @@ struct PayingTests {
         payment.storeInstrument = true
         payment.futureUsage = "Subscription"
         #expect(caller.sandbox.pay(first, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(first).contains("authorizeSuccessful") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(first).contains("authorizeSuccessful") })
         let data = try await caller.decoded(caller.call("POST", "/merchant/client/init", caller.initBody("second")))
         let option = data["execution"]?["initialResults"]?[0]?["body"]?["data"]?["paymentCompositionOptions"]?[0]
         let saved = try #require(option?["paymentInstruments"]?[0])
@@ -50,7 +51,7 @@ struct PayingTests {
         payment.instrumentID = saved["id"]?.string
         let second = try #require(data["execution"]?["id"]?.string)
         #expect(caller.sandbox.pay(second, payment).isAccepted)
-        #expect(await until { caller.sandbox.ledgerTotals("second")?.authorizedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("second")?.authorizedMinor == 4999 })
     }
 
     @Test("a card that wasn't to be stored isn't listed")
@@ -75,7 +76,7 @@ struct PayingTests {
         #expect(refused.body["errors"]?[0]?["code"] == "request.unauthorized")
         #expect(caller.sandbox.statusCodes(id) == ["created"])
         #expect(caller.sandbox.pay(id).status == 202)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 5289 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 5289 })
     }
 
     @Test("an execution is paid once: the second attempt is refused, whatever became of the first")
@@ -87,7 +88,7 @@ struct PayingTests {
         var payment = PayrailsSandbox.Payment()
         payment.card = "9995"
         #expect(caller.sandbox.pay(failed, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(failed).contains("authorizeFailed") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(failed).contains("authorizeFailed") })
         #expect(caller.sandbox.pay(failed).status == 409)
         #expect(caller.sandbox.ledgerTotals("order_2") == nil)
         let status = await caller.call("GET", caller.path(failed)).json["status"]?.array
@@ -105,7 +106,7 @@ struct PayingTests {
         var payment = PayrailsSandbox.Payment()
         payment.card = "3220"
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).contains("authorizePending") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("authorizePending") })
         let waiting = await caller.call("GET", caller.path(id)).json
         #expect(waiting["actionRequired"] == "3ds")
         #expect(waiting["requiredAction"]?["type"] == "redirect")
@@ -122,13 +123,13 @@ struct PayingTests {
 
     @Test("an abandoned payment stays pending, is cancelled by request, and never takes money")
     func abandoned() async throws {
-        let caller = try await Caller { $0.authorizeDelay = .milliseconds(200) }
+        let caller = try await Caller { $0.authorizeDelay = .seconds(2) }
         let id = try await caller.execution()
         #expect(caller.sandbox.pay(id).isAccepted)
         #expect(caller.sandbox.abandon(id).status == 200)
-        #expect(await until { caller.sandbox.statusCodes(id).last == "authorizePending" })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).last == "authorizePending" })
         #expect(await caller.call("POST", caller.path(id, "cancel"), [:]).status == 202)
-        #expect(await until { caller.sandbox.statusCodes(id).last == "cancelSuccessful" })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).last == "cancelSuccessful" })
         #expect(caller.sandbox.ledger.isEmpty)
     }
 
@@ -155,7 +156,7 @@ struct PayingTests {
         var payment = PayrailsSandbox.Payment()
         payment.card = "0119"
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).contains("authorizeFailed") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("authorizeFailed") })
         #expect(caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 4999)
         let list = await caller.call("GET", "/payment/payments?filter[merchantReference]=order_1")
         #expect(list.json["results"]?[0]?["status"] == "Unknown")
@@ -171,7 +172,7 @@ struct PayingTests {
         var payment = PayrailsSandbox.Payment()
         payment.outcome = .cascade(result: "GenericRejection")
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).contains("authorizeSuccessful") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("authorizeSuccessful") })
         let codes = caller.sandbox.statusCodes(id)
         let failed = try #require(codes.firstIndex(of: "authorizeFailed"))
         let succeeded = try #require(codes.firstIndex(of: "authorizeSuccessful"))
@@ -186,7 +187,7 @@ struct PayingTests {
         var payment = PayrailsSandbox.Payment()
         payment.outcome = .decline(result: "GenericRejection")
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).last == "authorizePending" })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).last == "authorizePending" })
         let codes = caller.sandbox.statusCodes(id)
         #expect(codes == ["created", "authorizeRequested", "authorizeFailed", "authorizePending"])
         var orders: Set<[String]> = []
@@ -228,7 +229,7 @@ struct PayingTests {
         #expect(reply.status == 202)
         #expect(reply.json["name"] == "authorize")
         #expect(reply.json["links"]?["execution"]?.string?.contains("/public/") == true)
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.authorizedMinor == 4999 })
     }
 
     @Test("a confirmation that is asked for completes the payment")
@@ -239,7 +240,7 @@ struct PayingTests {
         payment.method = "payPal"
         payment.outcome = .confirm
         #expect(caller.sandbox.pay(id, payment).isAccepted)
-        #expect(await until { caller.sandbox.statusCodes(id).contains("authorizePending") })
+        #expect(await waitUntil { caller.sandbox.statusCodes(id).contains("authorizePending") })
         let reply = await caller.call("POST", caller.path(id, "confirm"), ["data": ["orderId": "x"]])
         #expect(reply.status == 202)
         #expect(caller.sandbox.statusCodes(id).contains("confirmSuccessful"))

@@ -1,5 +1,5 @@
 import Foundation
-import Synchronization
+import TestKit
 import Testing
 
 @Suite("The program")
@@ -23,20 +23,26 @@ struct ProgramTests {
         }
 
         /// What it says until it has said this, or ends.
-        func says(_ text: String) -> String {
-            var all = ""
-            while !all.contains(text) {
-                let more = output.fileHandleForReading.availableData
-                guard !more.isEmpty else { break }
-                all += String(decoding: more, as: UTF8.self)
+        func says(_ text: String) async throws -> String {
+            let output = output.fileHandleForReading
+            return try await offPool {
+                var all = ""
+                while !all.contains(text) {
+                    let more = output.availableData
+                    guard !more.isEmpty else { break }
+                    all += String(decoding: more, as: UTF8.self)
+                }
+                return all
             }
-            return all
         }
 
-        func ends() -> (status: Int32, output: String, errors: String) {
-            let said = output.fileHandleForReading.readDataToEndOfFile()
-            let complained = errors.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
+        func ends() async throws -> (status: Int32, output: String, errors: String) {
+            let (output, errors) = (output.fileHandleForReading, errors.fileHandleForReading)
+            let (said, complained) = try await offPool {
+                (output.readDataToEndOfFile(), errors.readDataToEndOfFile())
+            }
+            let process = process
+            try await offPool { process.waitUntilExit() }
             return (
                 process.terminationStatus, String(decoding: said, as: UTF8.self),
                 String(decoding: complained, as: UTF8.self)
@@ -45,11 +51,11 @@ struct ProgramTests {
     }
 
     @Test("it says how it is used, and stops cleanly on SIGTERM and SIGINT", arguments: [SIGTERM, SIGINT])
-    func startsAndStops(_ signal: Int32) throws {
+    func startsAndStops(_ signal: Int32) async throws {
         let run = try Run([
             "--listen", "127.0.0.1:0", "--seed", "7", "--notify", "http://127.0.0.1:9/hook?a=b=secretkey",
         ])
-        let introduction = run.says("/sandbox/reset")
+        let introduction = try await run.says("/sandbox/reset")
         #expect(introduction.contains("listens on http://127.0.0.1:"))
         for name in ["BASE_URL=http", "CLIENT_ID=", "CLIENT_SECRET=", "WORKSPACE_ID=", "WEBHOOK_KEYS=secretkey"] {
             #expect(introduction.contains("PAYRAILS_" + name), "\(introduction)")
@@ -57,7 +63,7 @@ struct ProgramTests {
         #expect(introduction.contains("Notifies http://127.0.0.1:9/hook?a=b\n"))
         #expect(introduction.contains("curl -X POST http://127.0.0.1:"))
         kill(run.process.processIdentifier, signal)
-        let end = run.ends()
+        let end = try await run.ends()
         #expect(end.status == 0)
         #expect(run.process.terminationReason == .exit)
         #expect(end.errors.isEmpty)
@@ -70,28 +76,28 @@ struct ProgramTests {
             (["--listen", "127.0.0.1:99999"], "HOST:PORT"), (["--notify", "no-url"], "URL=KEY"),
             (["--seed", "x"], "--seed"), (["--latency-ms", "-1"], "--latency-ms"), (["stray"], "stray"),
         ])
-    func badUsage(_ arguments: [String], _ hint: String) throws {
-        let end = try Run(arguments).ends()
+    func badUsage(_ arguments: [String], _ hint: String) async throws {
+        let end = try await Run(arguments).ends()
         #expect(end.status == 64)
         #expect(end.errors.contains(hint))
         #expect(end.output.isEmpty)
     }
 
     @Test("a port that is in use is told plainly")
-    func portInUse() throws {
+    func portInUse() async throws {
         let first = try Run(["--listen", "127.0.0.1:0"])
-        let introduction = first.says("/sandbox/reset")
+        let introduction = try await first.says("/sandbox/reset")
         let port = try #require(introduction.firstMatch(of: /listens on http:\/\/127\.0\.0\.1:(\d+)/)?.1)
-        let second = try Run(["--listen=127.0.0.1:\(port)"]).ends()
+        let second = try await Run(["--listen=127.0.0.1:\(port)"]).ends()
         #expect(second.status == 69)
         #expect(second.errors.contains("127.0.0.1:\(port)"))
         first.process.terminate()
-        #expect(first.ends().status == 0)
+        #expect(try await first.ends().status == 0)
     }
 
     @Test("--help says everything and does nothing")
-    func help() throws {
-        let end = try Run(["--help"]).ends()
+    func help() async throws {
+        let end = try await Run(["--help"]).ends()
         #expect(end.status == 0)
         #expect(end.errors.isEmpty)
         for option in ["--listen", "--notify", "--client-id", "--client-secret", "--latency-ms", "--seed"] {

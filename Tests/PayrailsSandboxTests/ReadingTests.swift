@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -19,7 +20,7 @@ struct ReadingTests {
         }
         let path = caller.path(id) + "?" + query
         async let held = caller.call("GET", path)
-        #expect(await until { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
+        #expect(await waitUntil { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
         let start = ContinuousClock.now
         #expect(caller.sandbox.pay(id).isAccepted)
         let json = await held.json
@@ -43,7 +44,7 @@ struct ReadingTests {
         let caller = try await Caller { $0.longPollHold = .seconds(60) }
         let id = try await caller.execution()
         async let held = caller.call("GET", caller.path(id) + "?waitWhile[status]=created")
-        #expect(await until { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
+        #expect(await waitUntil { caller.sandbox.state.withLock { $0.waiters[id]?.count == 1 } })
         await caller.sandbox.stop()
         #expect(await held.status == 200)
     }
@@ -122,7 +123,7 @@ struct ReadingTests {
         let caller = try await Caller()
         let id = try await caller.authorized()
         await caller.call("POST", caller.path(id, "capture"), [:])
-        #expect(await until { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
+        #expect(await waitUntil { caller.sandbox.ledgerTotals("order_1")?.capturedMinor == 4999 })
         let list = await caller.call("GET", "/payment/payments?filter[merchantReference]=order_1").json
         let payment = try #require(list["results"]?[0]?["id"]?.string)
         let json = await caller.call("GET", "/payment/payments/\(payment)").json

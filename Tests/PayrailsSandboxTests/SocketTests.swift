@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import HTTPClient
+import TestKit
 import Testing
 
 @testable import PayrailsSandbox
@@ -68,7 +69,7 @@ struct SocketTests {
         let id = try await line.execution()
         let paid = try await line.send("POST", "/sandbox/executions/\(id)/pay", ["card": "3220"])
         #expect(paid.status == 202)
-        #expect(await until { line.sandbox.statusCodes(id).contains("authorizePending") })
+        #expect(await waitUntil { line.sandbox.statusCodes(id).contains("authorizePending") })
         #expect(try await line.send("GET", "/public/redirect/\(id)").status == 200)
         #expect(try await line.send("POST", "/sandbox/executions/\(id)/3ds", ["result": "success"]).status == 200)
         let seen = try await line.send("GET", "/sandbox/executions/\(id)").json
@@ -111,11 +112,19 @@ struct SocketTests {
         #expect(await line.sandbox.becomesQuiet(within: .seconds(20)))
         line.sandbox.add(SandboxFault(kind, on: .capture))
         let token = try await line.token()
+        // A connection of its own: on one that was used before, libcurl sends again by itself.
+        let fresh = try HTTPClient()
         let error = await #expect(throws: HTTPClientError.self) {
-            _ = try await line.send(
-                "POST", "/merchant/workflows/payment-acceptance/executions/\(id)/capture", [:],
-                headers: ["Authorization": "Bearer \(token)", "x-idempotency-key": UUID().lowercased])
+            _ = try await fresh.send(
+                HTTPClientRequest(
+                    method: "POST",
+                    url: line.sandbox.baseURL + "/merchant/workflows/payment-acceptance/executions/\(id)/capture",
+                    headers: [
+                        "Authorization": "Bearer \(token)", "x-idempotency-key": UUID().lowercased,
+                        "Content-Type": "application/json", "Accept": "application/json",
+                    ], body: Data("{}".utf8), timeout: .seconds(10)))
         }
+        await fresh.shutdown()
         #expect(error?.code == .connectionLost)
         #expect(error?.mayHaveBeenSent == true)
         #expect(await line.sandbox.becomesQuiet(within: .seconds(20)))
@@ -137,7 +146,7 @@ struct SocketTests {
         let outcome: JSON = ["outcome": "decline", "reason": "ExpiredInstrument", "merchantReference": "fine"]
         #expect(try await line.send("POST", "/sandbox/outcomes", outcome).status == 201)
         #expect(try await line.send("POST", "/sandbox/executions/\(id)/pay", [:]).status == 202)
-        #expect(await until { line.sandbox.statusCodes(id).contains("authorizeFailed") })
+        #expect(await waitUntil { line.sandbox.statusCodes(id).contains("authorizeFailed") })
         let wrong: [(String, JSON)] = [
             ("/sandbox/faults", ["kind": "explode"]), ("/sandbox/faults", ["kind": "delay", "route": "nowhere"]),
             ("/sandbox/faults", ["kind": "delay", "times": 0]),

@@ -1,12 +1,13 @@
 import Basics
 import Foundation
 import Lockstep
+import TestKit
 import Testing
 
 @testable import Payrails
 
 /// Random damage to the samples: nothing crashes, and damage never makes a success.
-@Suite("Damaged notifications")
+@Suite("Damaged notifications", .ownThread)
 struct NotificationFuzzTests {
     private static let received = Timestamp(seconds: 1_788_300_000)
 

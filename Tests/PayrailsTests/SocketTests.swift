@@ -68,7 +68,7 @@ struct SocketTests {
         let http = try HTTPClient(HTTPClientConfiguration())
         let configuration = PayrailsConfiguration.test {
             $0.baseURL = server.baseURL
-            $0.changeTimeout = .milliseconds(500)
+            $0.changeTimeout = .seconds(2)
         }
         let client = PayrailsClient(configuration, transport: http)
         // With the token at hand, all of the time is for the answer.
@@ -83,7 +83,7 @@ struct SocketTests {
         let server = try server(nil)
         server.stop()
         // The port is free once the thread has let go of it.
-        let deadline = ContinuousClock.now + .seconds(5)
+        let deadline = ContinuousClock.now + .seconds(30)
         var outcome = try await refund(at: server.baseURL)
         while outcome.refusal == nil, ContinuousClock.now < deadline { outcome = try await refund(at: server.baseURL) }
         #expect(outcome.refusal?.kind == .notSent)

@@ -64,7 +64,7 @@ struct CommitTests {
             let configuration = PostgresConfiguration(connectionString: proxy.connectionString + " dbname=\(database)")
             try await withPool(configuration) { pool async throws in
                 let failure = await code {
-                    try await pool.withTransaction(deadline: .now + .milliseconds(700)) {
+                    try await pool.withTransaction(deadline: .now + .seconds(3)) {
                         _ = try await $0.query("UPDATE books SET amount = 7")
                     }
                 }

@@ -9,7 +9,7 @@ struct FailureTests {
     func crash() async throws {
         let cluster = try await PostgresCluster.startOwn()
         var configuration = PostgresConfiguration(connectionString: try await cluster.makeDatabase())
-        configuration.acquireTimeout = .milliseconds(500)
+        configuration.acquireTimeout = .seconds(2)
         try await withPool(configuration) { pool async throws in
             _ = try await pool.query("CREATE TABLE survived (n int8)")
             let sleepers = (0..<5).map { _ in
@@ -30,7 +30,7 @@ struct FailureTests {
             let begin = ContinuousClock.now
             let unreachable = await error { _ = try await pool.query("SELECT 1") }
             #expect(unreachable?.code == .connectionFailed)
-            #expect(ContinuousClock.now - begin < .seconds(3))
+            #expect(ContinuousClock.now - begin < .seconds(20))
             #expect(pool.statistics.connectFailures > 1)
 
             // Somebody who waits while the server comes back is served.
@@ -112,7 +112,7 @@ struct FailureTests {
             connectionString:
                 "host=127.0.0.1,127.0.0.1,127.0.0.1,127.0.0.1 port=\(ports) user=postgres dbname=postgres")
         configuration.connectTimeout = .milliseconds(300)
-        configuration.acquireTimeout = .seconds(10)
+        configuration.acquireTimeout = .seconds(30)
         try await withPool(configuration) { pool async throws in
             let found = try await pool.value("SELECT current_setting('port')::int4", as: Int.self)
             #expect(found == Int(primary.port))
@@ -124,7 +124,7 @@ struct FailureTests {
         }
         configuration.connectionString = configuration.connectionString.replacingOccurrences(
             of: ",\(primary.port)", with: ",1")
-        configuration.acquireTimeout = .milliseconds(900)
+        configuration.acquireTimeout = .seconds(4)
         try await withPool(configuration) { pool async throws in
             let failure = await error { _ = try await pool.query("SELECT 1") }
             #expect(failure?.code == .connectionFailed)
@@ -145,7 +145,7 @@ struct FailureTests {
             let pid = try await pool.value("SELECT pg_backend_pid()", as: Int.self)
             proxy.setFault(.hangAt("pg_sleep"))
             let failure = await error {
-                _ = try await pool.query("SELECT pg_sleep(0)", deadline: .now + .milliseconds(200))
+                _ = try await pool.query("SELECT pg_sleep(0)", deadline: .now + .milliseconds(500))
             }
             #expect(failure?.code == .timedOut)
             #expect(failure?.mayHaveExecuted == true)
@@ -173,13 +173,13 @@ struct FailureTests {
             }
             #expect(try results.allSatisfy { try $0[0].decode(Data.self) == block })
             let failure = await code {
-                _ = try await pool.query("SELECT pg_sleep(20)", deadline: .now + .milliseconds(100))
+                _ = try await pool.query("SELECT pg_sleep(20)", deadline: .now + .seconds(1))
             }
             #expect(failure == .timedOut)
             #expect(try await pool.value("SELECT 1", as: Int.self) == 1)
         }
+        try await eventually { cluster.serverLog.contains("canceling statement due to user request") }
         try await cluster.stop()
-        #expect(cluster.serverLog.contains("canceling statement due to user request"))
     }
 
     @Test("a pool that is dropped without being shut down closes its connections")

@@ -1,9 +1,10 @@
+import TestKit
 import Testing
 
 @testable import Postgres
 
 /// The state machine alone: no socket, no thread, a clock that the test moves.
-@Suite("the pool decides")
+@Suite("the pool decides", .ownThread)
 struct PoolStateTests {
     private let start = ContinuousClock.now
     private func at(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }

@@ -14,7 +14,7 @@ func withPool<R: Sendable>(
         ownDatabase ? try await cluster.makeDatabase() : try await Schemas.make()
     var configuration = PostgresConfiguration(connectionString: connectionString)
     configuration.maximumConnections = maximumConnections
-    configuration.acquireTimeout = .seconds(10)
+    configuration.acquireTimeout = .seconds(30)
     configure(&configuration)
     return try await withPool(configuration, body)
 }
@@ -43,7 +43,7 @@ func withPool<R: Sendable>(
     let pool = PostgresPool(configuration)
     do {
         let value = try await body(pool)
-        await pool.shutdown(limit: .seconds(5))
+        await pool.shutdown(limit: .seconds(15))
         return value
     } catch {
         await pool.shutdown(limit: .seconds(5))
@@ -53,14 +53,10 @@ func withPool<R: Sendable>(
 
 /// Waits until the condition holds, and fails the test when it doesn't in time.
 func eventually(
-    within limit: Duration = .seconds(10), _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation,
+    within limit: Duration = .seconds(30), _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async throws {
-    let end = ContinuousClock.now + limit
-    while ContinuousClock.now < end {
-        if try await condition() { return }
-        try await Task.sleep(for: .milliseconds(5))
-    }
+    if try await waitUntil(limit, condition) { return }
     Issue.record(comment ?? "not in time", sourceLocation: sourceLocation)
     throw CancellationError()
 }

@@ -223,7 +223,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("two transactions in a deadlock both succeed, one of them at the second try")
+    @Test("two transactions in a deadlock both succeed, because one of them is tried again")
     func deadlock() async throws {
         try await withPool { pool async throws in
             try await Self.prepare(pool)
@@ -249,7 +249,8 @@ struct TransactionTests {
                 try await group.waitForAll()
             }
             #expect(try await Self.amounts(pool) == [2, 2])
-            #expect(pool.statistics.retriedTransactions == 1)
+            // More than once where the second try takes its row before the first transaction is woken.
+            #expect(pool.statistics.retriedTransactions >= 1)
         }
     }
 

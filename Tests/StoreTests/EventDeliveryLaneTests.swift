@@ -129,6 +129,41 @@ struct EventDeliveryLaneTests {
         await bench.stop()
     }
 
+    @Test("an event that is queued while the last one before it is being finished isn't forgotten")
+    func queuedMeanwhile() async throws {
+        let bench = try await EventDeliveryBench()
+        let checkout = UUID()
+        try await bench.write(checkout)
+        try await bench.queue(1)
+        try await bench.accept(try await bench.claim()[0])
+        let last = try await bench.write(checkout)
+        try await bench.queue(1)
+        let next = try await bench.write(checkout)
+        try await bench.settle()
+        let queueing = try await bench.pool.withTransaction { connection in
+            // What finishing does, step by step, with the queueing in between.
+            _ = try await connection.query("SELECT 1 AS one FROM delivery_lanes WHERE lane = \(checkout) FOR UPDATE")
+            _ = try await connection.query(
+                """
+                UPDATE event_deliveries SET state = 'delivered', finished_at = now() WHERE event_id = \(last.uuid)
+                """)
+            let queueing = Task { try await bench.store.queueDeliveries(limit: 10) }
+            let isWaiting = try await waitUntil(.seconds(3)) {
+                try await !bench.pool.query(
+                    """
+                    SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+                    """
+                ).isEmpty
+            }
+            #expect(isWaiting, "the lane was not waited for")
+            _ = try await connection.query("DELETE FROM delivery_lanes WHERE lane = \(checkout)")
+            return queueing
+        }
+        #expect(try await queueing.value == 1)
+        #expect(try await bench.claim().map(\.event.id) == [next])
+        await bench.stop()
+    }
+
     @Test("many processes, many answers: never two of a checkout at once, always in order, and nothing is left behind")
     func manyProcesses() async throws {
         let bench = try await EventDeliveryBench()

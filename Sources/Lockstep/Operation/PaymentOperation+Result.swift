@@ -2,11 +2,24 @@
 public struct AccountedActions: Hashable, Sendable {
     /// The provider's ids of the actions that belong to an operation.
     public var actionIDs: Set<String> = []
-    /// Minor units captured and refunded by operations that are known to have succeeded, by execution.
+    /// Minor units captured and refunded by operations that succeeded or may have, by execution.
     public var captured: [ExecutionID: Int64] = [:]
     public var refunded: [ExecutionID: Int64] = [:]
 
     public init() {}
+
+    /// What the others account for.
+    public func without(_ operation: PaymentOperation) -> AccountedActions {
+        var others = self
+        if let id = operation.actionID { others.actionIDs.remove(id) }
+        guard let execution = operation.execution?.id, let amount = operation.amount else { return others }
+        switch operation.kind {
+        case .capture: others.captured[execution, default: amount.minor] -= amount.minor
+        case .refund: others.refunded[execution, default: amount.minor] -= amount.minor
+        case .cancel, .createSession, .moveAmount: break
+        }
+        return others
+    }
 }
 
 extension PaymentOperation {

@@ -27,7 +27,8 @@ struct ConnectionParameters: Sendable, Equatable {
         if configuration.usesPreparedStatements {
             // What the string says comes last, so it wins.
             let limits = Self.limits(configuration).map { "-c \($0)=\($1)" }
-            given["options"] = (limits + [given["options"]].compactMap { $0 }).joined(separator: " ")
+            let planning = configuration.avoidsSequentialScans ? ["-c enable_seqscan=off"] : []
+            given["options"] = (limits + planning + [given["options"]].compactMap { $0 }).joined(separator: " ")
         }
 
         let separate = Self.split(given)

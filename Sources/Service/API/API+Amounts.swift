@@ -54,7 +54,7 @@ extension API {
     }
 
     private func answer(inStep checkout: Checkout) -> Answer {
-        bell.ring()
+        bells.feed.ring()
         return Answer.ok([
             "amount": checkout.amount.json, "amountVersion": JSON(checkout.amountVersion),
             "amountState": .string(checkout.amountState.rawValue),

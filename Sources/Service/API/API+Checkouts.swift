@@ -130,7 +130,8 @@ extension API {
         while true {
             switch try await store.cancelCheckout(id, hasAsked: hasAsked) {
             case .cancelled(let settled):
-                bell.ring()
+                bells.feed.ring()
+                bells.operations.ring()
                 return Answer.ok(settled.json).tagged(Int(settled.checkout.amountVersion))
             case .alreadyPaid: throw Problem(.alreadyPaid)
             case .notFound: throw Problem.notFound

@@ -14,6 +14,7 @@ extension API {
             )
         }
         let deadline = ContinuousClock.now + .seconds(query.wait)
+        let bell = bells.feed
         while true {
             let rung = bell.count
             let events = try await store.readEvents(after: query.after, scopes: scopes, limit: query.limit)

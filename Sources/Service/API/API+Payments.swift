@@ -55,7 +55,7 @@ extension API {
         case .known(let operation): return accepted(operation)
         case .begun(let claimed):
             let operation = try await orchestrator.send(claimed)
-            bell.ring()
+            bells.feed.ring()
             return accepted(operation)
         }
     }

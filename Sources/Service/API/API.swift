@@ -8,8 +8,7 @@ public struct API: Sendable {
     let orchestrator: Orchestrator
     let options: Options
     let clock: WallClock
-    /// Rung when something was written that a reader of the feed may wait for.
-    let bell: Bell
+    let bells: Bells
 
     public struct Options: Sendable {
         /// The workflow of a checkout that names none.
@@ -22,11 +21,11 @@ public struct API: Sendable {
         }
     }
 
-    public init(orchestrator: Orchestrator, options: Options, clock: WallClock, bell: Bell) {
+    public init(orchestrator: Orchestrator, options: Options, clock: WallClock, bells: Bells) {
         self.orchestrator = orchestrator
         self.options = options
         self.clock = clock
-        self.bell = bell
+        self.bells = bells
     }
 
     var store: PaymentStore { orchestrator.store }

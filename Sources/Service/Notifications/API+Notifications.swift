@@ -7,11 +7,11 @@ import Store
 /// The webhook's side of the service: signature, inbox, counters.
 public struct NotificationIntake: Sendable {
     let inbox: Inbox
-    let keys: [String: [WebhookKey]]
+    let keys: NotificationKeys
     let metrics: NotificationMetrics
     let clock: WallClock
 
-    public init(inbox: Inbox, keys: [String: [WebhookKey]], metrics: NotificationMetrics, clock: WallClock) {
+    public init(inbox: Inbox, keys: NotificationKeys, metrics: NotificationMetrics, clock: WallClock) {
         self.inbox = inbox
         self.keys = keys
         self.metrics = metrics
@@ -24,7 +24,8 @@ public struct NotificationIntake: Sendable {
     /// `POST /webhooks/payrails`, `POST /webhooks/payrails/{endpoint}`: 200 only once it is on disk.
     func receive(_ request: Request) async throws -> Answer {
         let endpoint = request.parameters["endpoint"] ?? Self.defaultEndpoint
-        guard let keys = keys[endpoint], !keys.isEmpty else { throw Problem.notFound }
+        let keys = keys.of(endpoint)
+        guard !keys.isEmpty else { throw Problem.notFound }
         let signatures = request.headers.all("X-Signature")
         guard signatures.count == 1,
             let match = PayrailsSignature.verify(body: request.rawBody, header: signatures[0], keys: keys)

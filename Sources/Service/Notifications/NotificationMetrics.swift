@@ -1,12 +1,14 @@
 import Basics
+import Store
 import Synchronization
 
-/// What is counted about notifications.
+/// What is counted about notifications. Counters are of this process; how many wait, and when the last one came, is the
+/// whole database's, as it was when this process last looked.
 public struct NotificationMetrics: Sendable {
     let refused: CounterFamily
     let accepted: CounterFamily
     let applied: CounterFamily
-    private let lastVerified: LastMoment
+    private let seen = Seen()
 
     public init(_ metrics: Metrics, clock: WallClock) {
         refused = metrics.counter(
@@ -18,26 +20,57 @@ public struct NotificationMetrics: Sendable {
             labels: ["endpoint", "key"])
         applied = metrics.counter(
             "lockstep_notifications_applied_total", help: "Notifications by what became of them.", labels: ["state"])
-        let moment = LastMoment()
-        lastVerified = moment
+        let seen = seen
         metrics.gauge(
             "lockstep_notification_last_verified_age_seconds",
-            help: "Seconds since the last verified notification; -1 when none has come since the start."
+            help: "Seconds since the last verified notification, of any process; -1 when none has ever come."
         ) {
-            [(labels: [], value: moment.time.map { Double((clock.now() - $0).components.seconds) } ?? -1)]
+            [(labels: [], value: seen.state.withLock(\.lastAt).map { (clock.now() - $0).wholeSeconds } ?? -1)]
+        }
+        metrics.gauge(
+            "lockstep_notifications", help: "Stored notifications that aren't applied, by state.", labels: ["state"]
+        ) {
+            seen.states.map { (labels: [$0.rawValue], value: Double(seen.standing($0)?.count ?? 0)) }
+        }
+        metrics.gauge(
+            "lockstep_notifications_oldest_age_seconds",
+            help: "Seconds since the first notification of those in a state came; 0 when there is none.",
+            labels: ["state"]
+        ) {
+            seen.states.map { state in
+                let oldest = seen.standing(state)?.oldest
+                return (labels: [state.rawValue], value: oldest.map { max(0, (clock.now() - $0).wholeSeconds) } ?? 0)
+            }
         }
     }
 
     func verified(endpoint: String, key: String, at time: Timestamp) {
         accepted.add(1, endpoint, key)
-        lastVerified.time = time
+        seen.come(at: time)
+    }
+
+    /// What the database says.
+    func show(_ standing: [NotificationState: NotificationStanding], lastAt: Timestamp?) {
+        seen.state.withLock { $0.standing = standing }
+        if let lastAt { seen.come(at: lastAt) }
     }
 }
 
-private final class LastMoment: Sendable {
-    private let state = Mutex<Timestamp?>(nil)
-    var time: Timestamp? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
+private final class Seen: Sendable {
+    struct State {
+        var standing: [NotificationState: NotificationStanding] = [:]
+        var lastAt: Timestamp?
     }
+    let state = Mutex(State())
+    let states: [NotificationState] = [.received, .parked, .dead]
+
+    func standing(_ name: NotificationState) -> NotificationStanding? { state.withLock { $0.standing[name] } }
+
+    func come(at time: Timestamp) {
+        state.withLock { state in state.lastAt = max(state.lastAt ?? time, time) }
+    }
+}
+
+extension Duration {
+    fileprivate var wholeSeconds: Double { Double(components.seconds) }
 }

@@ -12,6 +12,8 @@ extension Orchestrator {
         case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
         case .refused(let refusal) where refusal.isPassing:
             answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
+        case .refused(let refusal) where claimed.wasSent && !refusal.isAboutIntent:
+            answer = .unknown(Doubt(kind: .unreadable, detail: refusal.detail))
         case .refused(let refusal):
             // Nobody had begun to pay what an abandoned order left open; then there is nothing to cancel.
             let isExpected = claimed.operation.intentReason == CancelReason.checkoutCancelled.rawValue
@@ -29,7 +31,14 @@ extension Orchestrator {
         }
         let operation = try await store.recordLifecycle(claimed, answer)
         if case .later = answer { return operation }
-        try await refresh(execution)
+        let snapshot = try await refresh(execution)
+        // A 5xx that comes back is kept under the key: then nothing but a look tells, and the key may be worn out.
+        let isServerError = if case .unknown(let doubt) = answer { doubt.kind == .serverError } else { false }
+        if isServerError, claimed.operation.reason == Doubt.Kind.serverError.rawValue, let snapshot,
+            let reference = snapshot.merchantReference, try await readPayments(reference, of: snapshot)
+        {
+            try await store.rekeyLifecycle(operation.id)
+        }
         return try await store.readOperation(operation.id) ?? operation
     }
 

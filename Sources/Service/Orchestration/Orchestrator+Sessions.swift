@@ -14,9 +14,9 @@ extension Orchestrator {
 
     /// Creates a planned session at the provider.
     ///
-    /// A 5xx may be stored under the key and then comes back for ever. So the second one in a row is looked into: where
-    /// nothing was created the intent gets a new key; where an execution is there its payload is lost with the stored
-    /// answer, so it is kept as superseded and another one is made.
+    /// Whatever went wrong may be stored under the key and then comes back for ever. So what is in doubt for the second
+    /// time is looked into: where an execution is there its payload is lost with the stored answer, so it is kept as
+    /// superseded and another one is made; where nothing was created after a 5xx the intent gets a new key.
     public func createSession(_ planned: PlannedSession) async throws -> SessionOutcome {
         var planned = planned
         var serverErrors = planned.operation.reason == Doubt.Kind.serverError.rawValue ? 1 : 0
@@ -27,7 +27,9 @@ extension Orchestrator {
                 return .ready(try await store.finishSession(planned, session))
             case .refused(let refusal):
                 let isRunning = refusal.kind == .conflict
-                guard !refusal.isPassing, !isRunning else {
+                let isFirst = planned.operation.attempts <= 1 && serverErrors == 0
+                let isCertain = isFirst || refusal.isAboutIntent
+                guard !refusal.isPassing, !isRunning, isCertain else {
                     try await store.doubtSession(planned, Doubt(kind: .connectionLost, detail: refusal.detail))
                     return .unconfirmed
                 }
@@ -36,13 +38,14 @@ extension Orchestrator {
                 return .refused(refusal)
             case .unknown(let doubt):
                 log.warning("nobody knows about a session", .checkout(planned.checkout.id), .error(doubt))
-                guard doubt.kind == .serverError else {
-                    try await store.doubtSession(planned, doubt)
-                    return .unconfirmed
+                let wasDoubted = planned.operation.reason != nil
+                if doubt.kind == .serverError {
+                    serverErrors += 1
+                    if serverErrors == 1 { continue }
                 }
-                serverErrors += 1
-                guard serverErrors > 1 else { continue }
-                guard let next = try await lookForSession(planned) else {
+                guard serverErrors > 1 || wasDoubted,
+                    let next = try await lookForSession(planned, mayRekey: serverErrors > 1)
+                else {
                     try await store.doubtSession(planned, doubt)
                     return .unconfirmed
                 }
@@ -55,11 +58,13 @@ extension Orchestrator {
     }
 
     /// Whether the provider created the execution after all. Nil where it can't be asked.
-    private func lookForSession(_ planned: PlannedSession) async throws -> PlannedSession? {
+    private func lookForSession(_ planned: PlannedSession, mayRekey: Bool) async throws -> PlannedSession? {
         guard
             case .done(let found) = await provider.findExecutions(merchantReference: planned.request.merchantReference)
         else { return nil }
-        guard let execution = found.first else { return try await store.rekeySession(planned, owner: owner) }
+        guard let execution = found.first else {
+            return mayRekey ? try await store.rekeySession(planned, owner: owner) : nil
+        }
         return try await store.adoptExecution(execution, insteadOf: planned, owner: owner)
     }
 

@@ -28,7 +28,9 @@ public struct Orchestrator: Sendable {
     public func refresh(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
         switch await provider.readExecution(execution, wait: nil) {
         case .done(let snapshot):
-            try await store.learnReading(snapshot)
+            if let reference = try await store.learnReading(snapshot) {
+                try await readPayments(reference, of: snapshot)
+            }
             return snapshot
         case .refused(let refusal):
             log.warning("an execution could not be read", .execution(execution.id), .error(refusal))
@@ -37,6 +39,32 @@ public struct Orchestrator: Sendable {
         }
         try await store.postponeReading(of: execution.id)
         return nil
+    }
+
+    /// Asks what was captured and refunded where the statuses tell that something was, and nobody told how much.
+    ///
+    /// - Returns: false where the provider couldn't be asked for all of it.
+    @discardableResult
+    func readPayments(_ reference: String, of snapshot: ExecutionSnapshot) async throws -> Bool {
+        // The records hold at least what had happened when the execution was read.
+        guard let at = snapshot.facts.filter({ $0.kind == .status }).map(\.at).max() else { return false }
+        var records: [PaymentRecord] = []
+        var after: String?
+        repeat {
+            guard
+                case .done(let page) = await provider.listPayments(
+                    PaymentFilter(merchantReference: reference), after: after)
+            else { return false }
+            records += page.records
+            after = page.next
+        } while after != nil && records.count < 1000
+        try await store.learn(
+            records.map { record in
+                Fact(
+                    kind: .payment, code: record.status, amount: record.amount, captured: record.capturedAmount,
+                    refunded: record.refundedAmount, paymentID: record.id, at: at, source: .read)
+            }, about: snapshot.reference.id)
+        return true
     }
 }
 
@@ -48,4 +76,8 @@ extension Refusal {
         case .rejected, .unauthorized, .notFound, .conflict: false
         }
     }
+
+    /// The provider itself has looked at what was asked, so that it tells of every attempt under the same key. A page of
+    /// something in between, and bad credentials, say nothing about an attempt before.
+    var isAboutIntent: Bool { code != nil && kind != .unauthorized }
 }

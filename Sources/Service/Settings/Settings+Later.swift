@@ -87,6 +87,7 @@ extension Settings {
     public struct Retention: Sendable {
         public let notifications: Duration
         public let events: Duration
+        public let personalData: Duration
         public let idempotencyKeys: Duration
         public let payloads: Duration
 
@@ -96,6 +97,10 @@ extension Settings {
                 "90", "LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS", .days(1...3650),
                 "Bodies of notifications that were applied.")
             events = read.usually("90", "LOCKSTEP_RETAIN_EVENTS_DAYS", .days(1...3650), "Events of the feed.")
+            personalData = read.usually(
+                "400", "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS", .days(1...3650),
+                "Personal data of checkouts that are closed, from their last change or their expiry: holderReference, meta, basketVersion. Amounts, ids and facts stay."
+            )
             idempotencyKeys = read.usually(
                 "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."
             )

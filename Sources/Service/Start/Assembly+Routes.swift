@@ -12,9 +12,9 @@ extension Assembly {
             orchestrator: orchestrator,
             options: API.Options(
                 workflowCode: payrails.workflowCode,
-                references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bell: bell)
+                references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bells: bells)
         let intake = NotificationIntake(
-            inbox: inbox, keys: payrails.signatureKeys, metrics: notificationMetrics, clock: clock)
+            inbox: inbox, keys: webhookKeys, metrics: notificationMetrics, clock: clock)
         let budget = settings.gate.budget
         return [
             Endpoint.createCheckout.handled(by: api.createCheckout).refreshingReplays(api.renewClientToken),
@@ -39,7 +39,7 @@ extension Assembly {
 
     private var operationalRoutes: [Route] {
         let metrics = metrics
-        let readiness = Readiness(pool: pool, bell: bell)
+        let readiness = Readiness(pool: pool, bells: bells)
         let routed = (parts.hasAPI ? apiRoutes.map(\.endpoint) : []) + Self.operationalEndpoints
         let document = OpenAPIDocument.make(
             routed, version: LockstepVersion.current, server: settings.http.publicURL?.text)

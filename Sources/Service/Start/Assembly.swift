@@ -16,17 +16,18 @@ struct Assembly: Sendable {
     let pool: PostgresPool
     let clock: WallClock
     let identifiers: IdentifierSource
-    let bell: Bell
+    let bells: Bells
     let log: Log
     let metrics = Metrics()
     let authenticator: StoreAuthenticator
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
+    let webhookKeys: NotificationKeys
     let events: EventPusher?
 
     init(
         settings: Settings, payrails: Settings.Payrails, parts: LockstepService.Parts, orchestrator: Orchestrator,
-        pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bell: Bell, log: Log,
+        pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bells: Bells, log: Log,
         eventsClient: HTTPClient? = nil
     ) {
         self.settings = settings
@@ -36,11 +37,12 @@ struct Assembly: Sendable {
         self.pool = pool
         self.clock = clock
         self.identifiers = identifiers
-        self.bell = bell
+        self.bells = bells
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
-        inbox = Inbox(store: orchestrator.store, log: log, bell: bell)
+        webhookKeys = NotificationKeys(payrails.signatureKeys)
+        inbox = Inbox(store: orchestrator.store, log: log, bell: bells.notifications)
         let metrics = metrics
         events = eventsClient.flatMap { client in
             settings.pusher(
@@ -56,7 +58,7 @@ struct Assembly: Sendable {
         pace.concurrency = settings.work.concurrency
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
-            orchestrator: orchestrator, authenticator: authenticator, bell: bell, notifications: notificationMetrics,
+            orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,
             events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
     }
 
@@ -85,7 +87,7 @@ struct Assembly: Sendable {
     }
 
     /// The database's trouble is nobody's fault out there: come again.
-    @Sendable private static func explain(_ error: any Error) -> Problem? {
+    @Sendable static func explain(_ error: any Error) -> Problem? {
         guard let error = error as? PostgresError else { return nil }
         // Class 22 is about the data of a statement; whatever else goes wrong will pass.
         if error.sqlState?.hasPrefix("22") == true { return Problem(.internalError) }

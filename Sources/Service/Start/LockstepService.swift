@@ -20,19 +20,21 @@ public final class LockstepService: Sendable {
     private let pool: PostgresPool
     private let client: HTTPClient
     private let work: Task<Void, Never>
-    private let bell: Bell
+    private let bells: Bells
     private let drain: Duration
-    private let log: Log
+    let log: Log
+    let webhookKeys: NotificationKeys
 
     private init(
-        server: HTTPServer, pool: PostgresPool, client: HTTPClient, work: Task<Void, Never>, bell: Bell,
-        drain: Duration, log: Log
+        server: HTTPServer, pool: PostgresPool, client: HTTPClient, work: Task<Void, Never>, bells: Bells,
+        drain: Duration, webhookKeys: NotificationKeys, log: Log
     ) {
+        self.webhookKeys = webhookKeys
         self.server = server
         self.pool = pool
         self.client = client
         self.work = work
-        self.bell = bell
+        self.bells = bells
         self.drain = drain
         self.log = log
     }
@@ -71,10 +73,10 @@ public final class LockstepService: Sendable {
                 store: store,
                 provider: PayrailsClient(payrails.configuration, transport: client), owner: identifiers.next(),
                 log: log)
-            let bell = Bell()
+            let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
-                clock: clock, identifiers: identifiers, bell: bell, log: log, eventsClient: eventsClient)
+                clock: clock, identifiers: identifiers, bells: bells, log: log, eventsClient: eventsClient)
             if settings.events.url != nil { try await store.beginDeliveries() }
             let server = assembly.server()
             do {
@@ -86,8 +88,8 @@ public final class LockstepService: Sendable {
             let work = Task { await workers.run() }
             log.notice("serving", .count("port", server.port), .flag("workers", parts.hasWorkers))
             return LockstepService(
-                server: server, pool: pool, client: client, work: work, bell: bell, drain: settings.http.drain,
-                log: log)
+                server: server, pool: pool, client: client, work: work, bells: bells, drain: settings.http.drain,
+                webhookKeys: assembly.webhookKeys, log: log)
         } catch {
             await pool.shutdown()
             await client.shutdown()
@@ -99,7 +101,7 @@ public final class LockstepService: Sendable {
     /// worker could not finish is a row with a lease, and another process goes on with it.
     public func stop() async {
         log.notice("stopping: finishing what is in flight")
-        bell.close()
+        bells.close()
         await server.drain(within: drain)
         await finishWork()
         await client.shutdown()

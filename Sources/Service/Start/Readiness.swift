@@ -5,10 +5,10 @@ import Store
 /// Whether the process can serve: it isn't stopping, and the database answers and has this version's tables.
 struct Readiness: Sendable {
     let pool: PostgresPool
-    let bell: Bell
+    let bells: Bells
 
     func answer() async throws -> Answer {
-        guard !bell.isClosed else { throw Problem(.unavailable, "the process is stopping") }
+        guard !bells.isClosed else { throw Problem(.unavailable, "the process is stopping") }
         let pool = pool
         do {
             // A probe that hangs tells less than one that says no.

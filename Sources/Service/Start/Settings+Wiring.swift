@@ -1,3 +1,6 @@
+import Basics
+import Crypto
+import Foundation
 import HTTPClient
 import HTTPServer
 import Lockstep
@@ -13,6 +16,7 @@ extension Settings {
         configuration.acquireTimeout = database.acquireTimeout
         configuration.statementTimeout = database.statementTimeout
         configuration.usesPreparedStatements = database.usesPreparedStatements
+        configuration.avoidsSequentialScans = true
         return configuration
     }
 
@@ -81,13 +85,18 @@ extension Settings.Payrails {
         return configuration
     }
 
-    /// The keys of each endpoint, named by endpoint and number, so that a metric can tell which still matches.
+    /// The keys of each endpoint, each named by eight digits of its hash, so that a metric can tell which still matches,
+    /// whatever stands before it in the list (S8).
     var signatureKeys: [String: [WebhookKey]] {
         (webhookKeys?.keys ?? [:]).reduce(into: [:]) { all, entry in
-            all[entry.key] = entry.value.enumerated().compactMap { index, key in
-                WebhookKey(id: String(index + 1), key: key.text, encoding: key.isHexadecimal ? .hex : .utf8)
+            all[entry.key] = entry.value.compactMap { key in
+                WebhookKey(id: Self.name(of: key), key: key.text, encoding: key.isHexadecimal ? .hex : .utf8)
             }
         }
+    }
+
+    private static func name(of key: WebhookKeyList.Key) -> String {
+        String(Crypto.sha256(Data("lockstep webhook key: \(key.text.reveal)".utf8)).hexadecimal.prefix(8))
     }
 }
 
@@ -95,4 +104,11 @@ extension Settings.Payrails {
 public struct StartRefusal: Error, Sendable {
     public let message: String
     public init(message: String) { self.message = message }
+}
+
+extension Settings.Retention {
+    /// What is older than these is deleted.
+    public func limits(at now: Timestamp) -> RetentionLimits {
+        RetentionLimits(notifications: now - notifications, personalData: now - personalData, events: now - events)
+    }
 }

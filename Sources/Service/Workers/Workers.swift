@@ -9,7 +9,7 @@ import Store
 public struct Workers: Sendable {
     let orchestrator: Orchestrator
     let authenticator: StoreAuthenticator
-    let bell: Bell
+    let bells: Bells
     let notifications: NotificationMetrics
     /// Nil where no address is set: the shop reads the feed.
     let events: EventPusher?
@@ -25,6 +25,8 @@ public struct Workers: Sendable {
         public var readings: Duration = .seconds(1)
         public var settling: Duration = .seconds(1)
         public var tidying: Duration = .seconds(60)
+        /// When it was counted what waits.
+        public var counting: Duration = .seconds(10)
         /// When it was noted that a key was used.
         public var noting: Duration = .seconds(10)
         /// How many calls to the provider each kind of work makes at once.
@@ -36,12 +38,12 @@ public struct Workers: Sendable {
     }
 
     init(
-        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bell: Bell, notifications: NotificationMetrics,
+        orchestrator: Orchestrator, authenticator: StoreAuthenticator, bells: Bells, notifications: NotificationMetrics,
         events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
-        self.bell = bell
+        self.bells = bells
         self.notifications = notifications
         self.events = events
         self.log = log
@@ -53,24 +55,38 @@ public struct Workers: Sendable {
     public func run() async {
         await withTaskGroup { group in
             group.addTask {
-                await loop(every: pace.noting) {
+                await loop(every: pace.noting, orWhen: bells.time) {
                     try await authenticator.flush()
                     return 0
                 }
             }
-            guard !isIdle else { return }
-            group.addTask { await loop(every: pace.notifications) { try await applyNotifications() } }
-            group.addTask { await loop(every: pace.operations) { try await advanceOperations() } }
-            group.addTask { await loop(every: pace.readings) { try await readExecutions() } }
-            group.addTask { await loop(every: pace.settling) { try await orchestrator.store.settleDue(limit: 200) } }
             group.addTask {
-                await loop(every: pace.tidying) {
+                await loop(every: pace.counting, orWhen: bells.time) {
+                    try await countNotifications()
+                    return 0
+                }
+            }
+            guard !isIdle else { return }
+            group.addTask {
+                await loop(every: pace.notifications, orWhen: bells.notifications) { try await applyNotifications() }
+            }
+            group.addTask {
+                await loop(every: pace.operations, orWhen: bells.operations) { try await advanceOperations() }
+            }
+            group.addTask { await loop(every: pace.readings, orWhen: bells.time) { try await readExecutions() } }
+            group.addTask {
+                await loop(every: pace.settling, orWhen: bells.time) {
+                    try await orchestrator.store.settleDue(limit: 200)
+                }
+            }
+            group.addTask {
+                await loop(every: pace.tidying, orWhen: bells.time) {
                     try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
                 }
             }
             guard let events else { return }
             group.addTask {
-                await loop(every: pace.operations) { try await events.queue() }
+                await loop(every: pace.operations, orWhen: bells.feed) { try await events.queue() }
                 events.close()
             }
             group.addTask { await events.send() }
@@ -78,7 +94,7 @@ public struct Workers: Sendable {
     }
 
     /// Does one kind of work again and again: at once while there is some, else when rung or after the pace.
-    private func loop(every pace: Duration, _ work: @Sendable () async throws -> Int) async {
+    private func loop(every pace: Duration, orWhen bell: Bell, _ work: @Sendable () async throws -> Int) async {
         var failures = 0
         while !bell.isClosed {
             let rung = bell.count
@@ -96,8 +112,18 @@ public struct Workers: Sendable {
         }
     }
 
+    private func countNotifications() async throws {
+        notifications.show(
+            try await orchestrator.store.notificationStanding(),
+            lastAt: try await orchestrator.store.lastNotificationAt())
+    }
+
+    /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
+    /// their checkouts aren't locked for long.
+    private static let applyBatch = 500
+
     func applyNotifications() async throws -> Int {
-        let count = try await orchestrator.store.applyNotifications(limit: 100) { body, receivedAt in
+        let count = try await orchestrator.store.applyNotifications(limit: Self.applyBatch) { body, receivedAt in
             PayrailsNotification.parse(body, receivedAt: receivedAt).meaning
         }
         notifications.applied.add(count.applied, "applied")
@@ -107,7 +133,10 @@ public struct Workers: Sendable {
         if count.dead > 0 {
             log.error("notifications could not be applied and are set aside", .count("dead", count.dead))
         }
-        if count.applied > 0 { bell.ring() }
+        if count.applied > 0 {
+            bells.feed.ring()
+            bells.operations.ring()
+        }
         return count.total
     }
 
@@ -126,7 +155,7 @@ public struct Workers: Sendable {
                 }
             }
         }
-        if !claimed.isEmpty { bell.ring() }
+        if !claimed.isEmpty { bells.feed.ring() }
         return claimed.count
     }
 
@@ -143,7 +172,10 @@ public struct Workers: Sendable {
                 }
             }
         }
-        if !due.isEmpty { bell.ring() }
+        if !due.isEmpty {
+            bells.feed.ring()
+            bells.operations.ring()
+        }
         return due.count
     }
 }

@@ -1,13 +1,6 @@
-import Dispatch
 import Foundation
 import Glibc
-
-/// Runs blocking work off Swift's cooperative pool, which has as few threads as the machine has cores.
-func offPool<Result: Sendable>(_ work: @escaping @Sendable () throws -> Result) async throws -> Result {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(with: Swift.Result { try work() }) }
-    }
-}
+import TestKit
 
 struct ClientError: Error, CustomStringConvertible {
     let description: String
@@ -89,12 +82,12 @@ final class RawClient: @unchecked Sendable {
     func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// One answer; 1xx are answers too.
-    func reply(toHEAD: Bool = false, within seconds: Double = 10) async throws -> Reply {
+    func reply(toHEAD: Bool = false, within seconds: Double = 30) async throws -> Reply {
         try await offPool { try self.blockingReply(toHEAD: toHEAD, seconds: seconds) }
     }
 
     /// Whether the server ends the connection in that time, properly or with a reset.
-    func isEnded(within seconds: Double = 10) async throws -> Bool {
+    func isEnded(within seconds: Double = 30) async throws -> Bool {
         try await offPool {
             let deadline = ContinuousClock.now + .seconds(seconds)
             while ContinuousClock.now < deadline {
@@ -105,7 +98,7 @@ final class RawClient: @unchecked Sendable {
     }
 
     /// What is there once the server has ended the connection.
-    func everything(within seconds: Double = 10) async throws -> String {
+    func everything(within seconds: Double = 30) async throws -> String {
         guard try await isEnded(within: seconds) else { throw ClientError("the connection is still open") }
         return String(decoding: buffer, as: UTF8.self)
     }

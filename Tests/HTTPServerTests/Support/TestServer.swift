@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Synchronization
+import TestKit
 import Testing
 
 @testable import HTTPServer
@@ -34,15 +35,10 @@ func withServer(
 
 /// Waits until it is so; an issue is recorded when it never is.
 func eventually(
-    _ what: Comment, within limit: Duration = .seconds(10), sourceLocation: SourceLocation = #_sourceLocation,
+    _ what: Comment, within limit: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
 ) async rethrows {
-    let deadline = ContinuousClock.now + limit
-    while ContinuousClock.now < deadline {
-        if try await condition() { return }
-        try? await Task.sleep(for: .milliseconds(2))
-    }
-    Issue.record(what, sourceLocation: sourceLocation)
+    if try await !waitUntil(limit, condition) { Issue.record(what, sourceLocation: sourceLocation) }
 }
 
 /// A door that handlers wait at until a test opens it.

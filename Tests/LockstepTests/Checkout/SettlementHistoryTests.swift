@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import Lockstep
@@ -126,7 +127,7 @@ private struct Life {
     }
 }
 
-@Suite("Whatever happens, an order is paid at most once, by its amount, and every other success goes back")
+@Suite("Whatever happens, an order is paid at most once, by its amount, and every other success goes back", .ownThread)
 struct SettlementHistoryTests {
     private static let legal: [Checkout.Status: Set<Checkout.Status>] = [
         .open: [.processing, .paid, .failed, .expired],

@@ -1,12 +1,13 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import Lockstep
 
 /// Made-up histories, as many as `LOCKSTEP_TEST_HISTORIES` says (800), from the seed `LOCKSTEP_TEST_SEED` on. History
 /// number *n* has the seed plus *n*, so that one that fails can be made again alone.
-@Suite("Whatever happened, the picture is the right one")
+@Suite("Whatever happened, the picture is the right one", .ownThread)
 struct HistoryTests {
     private static func setting(_ name: String) -> UInt64? {
         ProcessInfo.processInfo.environment[name].flatMap(UInt64.init)

@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import Lockstep
 import Synchronization
+import TestKit
 import Testing
 
 @testable import Service
@@ -77,7 +78,7 @@ struct LogTests {
         }
     }
 
-    @Test("a sink that hangs costs lines, not time; what was dropped is told", .timeLimit(.minutes(1)))
+    @Test("a sink that hangs costs lines, not time; what was dropped is told", .timeLimit(.minutes(1)), .ownThread)
     func hangingSink() {
         let hanging = Mutex(())
         let count = Tally()

@@ -117,6 +117,50 @@ struct CreationTests {
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference) == [order.execution])
     }
 
+    @Test("nothing begins on a checkout whose creation was refused in the end, whoever learned its id meanwhile")
+    func refusedInTheEnd() async throws {
+        let lockstep = try await Self.alone.value
+        let reference = freshWord("order")
+        let body = lockstep.newCheckout(reference, "49.99", currency: "EUR", ["workflowCode": "nobodys"])
+        lockstep.sandbox.add(SandboxFault(.html(status: 200), on: .clientInit, containing: reference))
+        #expect(try await lockstep.shop.post("/v1/checkouts", body, key: "mine-\(reference)").status == 503)
+        let other = try await lockstep.shop.post("/v1/checkouts", body, key: "other-\(reference)")
+        let id = try #require(other.json["checkoutId"]?.string)
+        #expect(
+            try await lockstep.shop.post("/v1/checkouts", body, key: "mine-\(reference)").outcome
+                == "502 creation-refused")
+        #expect(try await lockstep.shop.get("/v1/checkouts/\(id)").outcome == "404 not-found")
+        for call in ["session", "cancel"] {
+            #expect(try await lockstep.shop.post("/v1/checkouts/\(id)/\(call)").outcome == "404 not-found")
+        }
+        let change = try await lockstep.shop.put(
+            "/v1/checkouts/\(id)/amount", ["amount": lockstep.money("60.00")], version: 1)
+        #expect(change.outcome == "404 not-found")
+        let right = try await lockstep.shop.post(
+            "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
+        #expect(right.status == 201)
+        #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
+    }
+
+    @Test("an answer that stays away for ever doesn't keep an order from being paid")
+    func goneForEver() async throws {
+        let lockstep = try await Self.withWorkers.value
+        let reference = freshWord("order")
+        lockstep.sandbox.add(
+            SandboxFault(.errorAfter(status: 408), on: .clientInit, containing: "\"\(reference)\""))
+        let body = lockstep.newCheckout(reference)
+        #expect(try await lockstep.shop.post("/v1/checkouts", body, key: "mine-\(reference)").status == 503)
+        var answer: JSONCaller.Reply?
+        _ = try await waitUntil {
+            answer = try await lockstep.shop.post("/v1/checkouts", body, key: "mine-\(reference)")
+            return answer?.status == 201
+        }
+        let order = try lockstep.order(reference, try #require(answer))
+        try lockstep.pay(order.execution)
+        #expect(try await lockstep.becomes("paid", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 4999))
+    }
+
     @Test("an effect behind a stored error is found, kept as superseded, and another session takes its place")
     func storedAfter() async throws {
         let lockstep = try await Self.withWorkers.value

@@ -1,0 +1,31 @@
+extension LockstepService {
+    /// Takes on new webhook keys while serving: what `lockstep serve` does on SIGHUP. Other settings need a restart.
+    ///
+    /// Settings that can't be read, or that hold no key where there were some (a file that was just being written),
+    /// change nothing: what was verified before is verified still, and the fault is logged.
+    ///
+    /// - Parameter read: reads the settings again.
+    /// - Returns: whether the new keys are in force.
+    @discardableResult
+    public func reload(_ read: () throws(SettingsFaults) -> Settings) -> Bool {
+        do {
+            let new = try read().payrails?.signatureKeys ?? [:]
+            guard !new.isEmpty || webhookKeys.isEmpty else {
+                log.error("settings were read again and hold no webhook key; the keys from before stay in force")
+                return false
+            }
+            webhookKeys.replace(with: new)
+            log.notice(
+                "settings were read again; these webhook keys are in force", .count("endpoints", new.count),
+                .count("keys", new.values.reduce(0) { $0 + $1.count }))
+            return true
+        } catch {
+            for fault in error.faults {
+                log.error(
+                    "settings could not be read again; the webhook keys from before stay in force",
+                    .detail(fault.description))
+            }
+            return false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// A bell for each thing that is waited for, so that nobody looks for work that nobody made.
+public struct Bells: Sendable {
+    /// Notifications were stored.
+    let notifications = Bell()
+    /// Something was written down that is to be sent to the provider.
+    let operations = Bell()
+    /// Events were written.
+    let feed = Bell()
+    /// Never rung: for work that only time brings.
+    let time = Bell()
+
+    public init() {}
+
+    /// Whether the process is stopping.
+    var isClosed: Bool { time.isClosed }
+
+    /// Wakes everyone for good.
+    func close() {
+        for bell in [notifications, operations, feed, time] { bell.close() }
+    }
+}

@@ -1,0 +1,202 @@
+import Basics
+import Lockstep
+import PayrailsSandbox
+import TestKit
+import Testing
+
+@Suite("Capture, cancel and refund")
+struct LifecycleTests {
+    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "500"]) }
+    private let lockstep: ServiceHarness
+    init() async throws { lockstep = try await Self.shared.value }
+
+    private func ask(
+        _ kind: String, _ order: Order, _ value: String? = nil, _ more: [String: JSON] = [:]
+    ) async throws -> JSONCaller.Reply {
+        var body = more
+        body["amount"] = value.map { lockstep.money($0) }
+        return try await lockstep.shop.post(
+            "/v1/executions/\(order.execution)/\(kind)", .object(body), key: freshWord(kind))
+    }
+
+    private func done(_ reply: JSONCaller.Reply) async throws {
+        try #require(reply.status == 202, "\(reply.text)")
+        let id = try #require(reply.json["id"]?.string)
+        #expect(reply.headers["Location"] == "/v1/operations/\(id)")
+        #expect(try await lockstep.becomes("succeeded", operation: id))
+    }
+
+    @Test("what the state doesn't allow is 409, too much is 422, and nothing reaches Payrails")
+    func limits() async throws {
+        let order = try await lockstep.order("50.00")
+        #expect(try await ask("capture", order).outcome == "409 not-capturable")
+        #expect(try await ask("refund", order).outcome == "409 not-refundable")
+        #expect(try await ask("cancel", order).outcome == "409 not-cancellable")
+        try lockstep.pay(order.execution)
+        #expect(try await lockstep.becomes("paid", order))
+        #expect(try await ask("refund", order).outcome == "409 not-refundable")
+        #expect(try await ask("capture", order, "50.01").outcome == "422 amount-exceeds-capturable")
+        #expect(try await ask("capture", order, "0").outcome == "422 invalid")
+        let dollars = try await lockstep.shop.post(
+            "/v1/executions/\(order.execution)/capture", ["amount": lockstep.money("1.00", "USD")],
+            key: freshWord("key"))
+        #expect(dollars.outcome == "422 invalid")
+        let calls = lockstep.sandbox.calls.filter {
+            $0.path.contains(order.execution) && [.capture, .cancel, .refund].contains($0.route)
+        }
+        #expect(calls.isEmpty)
+        try await done(try await ask("capture", order, "20.00", ["final": false]))
+        #expect(try await ask("capture", order, "30.01").outcome == "422 amount-exceeds-capturable")
+        #expect(try await ask("refund", order, "20.01").outcome == "422 amount-exceeds-refundable")
+        try await done(try await ask("capture", order, "30.00"))
+        #expect(try await ask("capture", order, "0.01").outcome == "409 not-capturable")
+        try await done(try await ask("refund", order, "50.00"))
+        #expect(try await ask("refund", order, "0.01").outcome == "409 not-refundable")
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, refunded: 5000))
+        #expect(try await lockstep.becomes("refunded", order))
+    }
+
+    @Test("many partial captures at once never take more than was authorized")
+    func racingCaptures() async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        let replies = try await atOnce(10) { _ in try await ask("capture", order, "15.00", ["final": false]) }
+        #expect(replies.filter { $0.status == 202 }.count == 3)
+        for reply in replies where reply.status != 202 {
+            #expect(["422 amount-exceeds-capturable", "409 not-capturable"].contains(reply.outcome))
+        }
+        for reply in replies where reply.status == 202 { try await done(reply) }
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 500, net: 4500))
+        let amounts = try await lockstep.execution(order.execution)["amounts"]
+        #expect(amounts?["captured"] == lockstep.money("45.00"))
+    }
+
+    /// A way in which a capture's answer is lost.
+    struct Doubt: Sendable, CustomTestStringConvertible {
+        let kind: SandboxFault.Kind
+        var testDescription: String { "\(kind)" }
+        static let all = [
+            SandboxFault.Kind.closeAfter, .closeBefore, .halfBody, .html(status: 200, effect: true), .html(status: 502),
+            .delayAfter(milliseconds: 800), .errorAfter(status: 500), .errorBefore(status: 408),
+        ].map(Doubt.init)
+    }
+
+    @Test("a capture whose answer is lost happens once, and is found out", arguments: Doubt.all)
+    func lostAnswer(_ doubt: Doubt) async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        lockstep.sandbox.add(SandboxFault(doubt.kind, on: .capture, times: 2, containing: order.execution))
+        let reply = try await ask("capture", order, "20.00", ["final": false])
+        #expect(reply.status == 202)
+        #expect(["unknown", "pending", "succeeded"].contains(reply.json["state"]?.string ?? ""))
+        #expect(try await lockstep.becomes("succeeded", operation: try #require(reply.json["id"]?.string)))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 3000, net: 2000))
+        let amounts = try await lockstep.execution(order.execution)["amounts"]
+        #expect(amounts?["captured"] == lockstep.money("20.00"))
+        #expect(
+            try await lockstep.events(order, atLeast: 3) == ["checkout.created", "checkout.paid", "execution.captured"])
+    }
+
+    @Test("of two equal captures whose answers are lost, one that didn't happen isn't taken for the one that did")
+    func twins() async throws {
+        let lockstep = try await ServiceHarness.start(parts: .api) { $0.actionDelay = .milliseconds(150) }
+        let order = try await lockstep.order("50.00")
+        try lockstep.pay(order.execution)
+        #expect(await lockstep.sandbox.becomesQuiet())
+        #expect(try await lockstep.session(order).outcome == "409 already-paid")
+        let path = "/v1/executions/\(order.execution)/capture"
+        let body: JSON = ["amount": lockstep.money("10.00"), "final": false]
+        // The first happens and its answer is an error for ever; the second never happens.
+        lockstep.sandbox.add(SandboxFault(.errorAfter(status: 500), on: .capture))
+        let first = try await lockstep.shop.post(path, body, key: "first")
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 500, stored: true), on: .capture))
+        let second = try await lockstep.shop.post(path, body, key: "second")
+        #expect([first, second].map { $0.json["state"] } == ["unknown", "unknown"])
+        #expect(await lockstep.sandbox.becomesQuiet())
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 4000, net: 1000))
+        try await lockstep.startService(.workers)
+        #expect(
+            try await waitUntil {
+                try await lockstep.execution(order.execution)["amounts"]?["captured"] == lockstep.money("10.00")
+            })
+        var states: [String] = []
+        for reply in [first, second] {
+            let id = try #require(reply.json["id"]?.string)
+            states.append(try await lockstep.shop.get("/v1/operations/\(id)").json["state"]?.string ?? "")
+        }
+        #expect(states.filter { $0 == "succeeded" }.count == 1, "\(states)")
+        await lockstep.stop()
+    }
+
+    @Test("a refusal of Payrails' fails the operation, and it is told")
+    func refused() async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .capture, containing: order.execution))
+        let reply = try await ask("capture", order)
+        #expect(reply.status == 202)
+        let id = try #require(reply.json["id"]?.string)
+        #expect(try await lockstep.becomes("failed", operation: id))
+        #expect(try await lockstep.tells("operation.failed", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 5000))
+        // Nothing is in flight any more, so it can be asked for again.
+        try await done(try await ask("capture", order))
+    }
+
+    @Test("a capture that fails at the provider is told as failed and gives its amount free")
+    func failedLater() async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        lockstep.sandbox.add(
+            SandboxOutcomeRule(
+                .decline(result: "GenericRejection"), action: .capture, merchantReference: order.reference, times: 1))
+        let reply = try await ask("capture", order, "50.00", ["final": false])
+        let id = try #require(reply.json["id"]?.string)
+        #expect(try await lockstep.becomes("failed", operation: id))
+        #expect(try await lockstep.tells("operation.failed", order))
+        #expect(try await lockstep.execution(order.execution)["state"] == "authorized")
+        try await done(try await ask("capture", order, "50.00"))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, net: 5000))
+    }
+
+    @Test("the shop's cancel of an attempt that runs may come too late: the order is then paid all the same")
+    func cancelTooLate() async throws {
+        let order = try await lockstep.order("50.00")
+        try lockstep.pay(order.execution, .threeDS)
+        #expect(try await lockstep.becomes("processing", order))
+        lockstep.sandbox.add(
+            SandboxFault(.errorBefore(status: 403), on: .cancel, times: nil, containing: order.execution))
+        let reply = try await ask("cancel", order)
+        #expect(reply.status == 202)
+        #expect(try await lockstep.becomes("failed", operation: try #require(reply.json["id"]?.string)))
+        _ = lockstep.sandbox.answerChallenge(order.execution, .success)
+        #expect(try await lockstep.becomes("paid", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 5000))
+    }
+
+    @Test("a duplicate whose cancel was lost on the way is cancelled all the same, once")
+    func lostCancel() async throws {
+        let order = try await lockstep.order("50.00")
+        let second = try #require(try await lockstep.session(order).json["executionId"]?.string)
+        for id in [order.execution, second] {
+            lockstep.sandbox.add(SandboxFault(.halfBody, on: .cancel, times: 2, containing: id))
+        }
+        try lockstep.pay(order.execution)
+        try lockstep.pay(second)
+        #expect(try await lockstep.tells("checkout.duplicate_cancelled", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 2, held: 5000, voided: 5000))
+    }
+
+    @Test("an order given up while its cancel is refused at the wrong moment still gives the money back")
+    func cancelOvertaken() async throws {
+        // The cancel of the attempt is on its way when the attempt succeeds, and is then refused.
+        let order = try await lockstep.order("50.00")
+        try lockstep.pay(order.execution, .threeDS)
+        #expect(try await lockstep.becomes("processing", order))
+        lockstep.sandbox.add(SandboxFault(.delay(milliseconds: 250), on: .cancel, containing: order.execution))
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .cancel, containing: order.execution))
+        #expect(try await lockstep.shop.post("\(order.path)/cancel").status == 200)
+        #expect(await waitUntil { lockstep.sandbox.calls(to: .cancel).contains { $0.path.contains(order.execution) } })
+        _ = lockstep.sandbox.answerChallenge(order.execution, .success)
+        #expect(await waitUntil { lockstep.money(of: order) == .init(authorizations: 1, voided: 5000) })
+        #expect(try await lockstep.tells("checkout.duplicate_cancelled", order))
+        let cancels = lockstep.sandbox.calls(to: .cancel).filter { $0.path.contains(order.execution) }
+        #expect(cancels.compactMap(\.status) == [403, 202])
+    }
+}

@@ -1,0 +1,158 @@
+import Basics
+import Foundation
+import PayrailsSandbox
+import Postgres
+import Store
+import TestKit
+import Testing
+
+@testable import Service
+
+@Suite("The program itself: starting, stopping, being killed")
+struct ProgramTests {
+    /// A `lockstep serve` of its own on a harness's books.
+    private struct Serving {
+        let program: BuiltProgram
+        let caller: JSONCaller
+
+        init(_ lockstep: ServiceHarness, _ changes: [String: String] = [:]) async throws {
+            let program = try BuiltProgram(
+                "lockstep", ["serve"], environment: lockstep.environment.merging(changes) { _, changed in changed })
+            var port: String?
+            _ = await waitUntil {
+                port = program.output.firstMatch(of: /"port":([0-9]+)/).map { String($0.1) }
+                return port != nil
+            }
+            self.program = program
+            let url = "http://127.0.0.1:\(try #require(port, "\(program.output)"))"
+            caller = JSONCaller(baseURL: url, token: lockstep.key)
+            lockstep.sandbox.setNotificationTargets([
+                NotificationTarget(url: url + ServiceHarness.endpoint, key: ServiceHarness.notificationKey)
+            ])
+        }
+    }
+
+    private func database(_ url: String) -> [String: String] { ["LOCKSTEP_DATABASE_URL": url] }
+
+    @Test("migrations may be started many times at once, and again")
+    func migrate() async throws {
+        let url = try await PostgresCluster.shared().makeDatabase()
+        let behind = try await BuiltProgram.run("lockstep", ["migrate", "--check"], environment: database(url))
+        #expect(behind.status == 1)
+        let ends = try await atOnce(4) { _ in
+            try await BuiltProgram.run("lockstep", ["migrate"], environment: ["LOCKSTEP_DATABASE_URL": url])
+        }
+        #expect(ends.map(\.status) == [0, 0, 0, 0], "\(ends.map(\.output))")
+        #expect(ends.filter { $0.output.contains("applied 1") }.count == 1)
+        let again = try await BuiltProgram.run("lockstep", ["migrate"], environment: database(url))
+        #expect(again.status == 0)
+        #expect(again.output.contains("nothing to do"))
+        #expect(try await BuiltProgram.run("lockstep", ["migrate", "--check"], environment: database(url)).status == 0)
+    }
+
+    @Test("a database that is behind or ahead is not served, and the way out is named")
+    func wrongVersion() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        let empty = try await PostgresCluster.shared().makeDatabase()
+        let behind = try await BuiltProgram.run(
+            "lockstep", ["serve"], environment: lockstep.environment.merging(database(empty)) { _, new in new })
+        #expect(behind.status == 78)
+        #expect(behind.output.contains("lockstep migrate"))
+        _ = try await lockstep.books.query(
+            "INSERT INTO schema_migrations (version, name, applied_at) VALUES (9999, 'newer', now())")
+        let ahead = try await BuiltProgram.run("lockstep", ["serve"], environment: lockstep.environment)
+        #expect(ahead.status == 78)
+        #expect(ahead.output.contains("9999"))
+        for (name, value) in [("LOCKSTEP_NONSENSE", "1"), ("LOCKSTEP_POLL_MS", "soon")] {
+            var environment = lockstep.environment
+            environment[name] = value
+            let wrong = try await BuiltProgram.run("lockstep", ["serve"], environment: environment)
+            #expect(wrong.status == 78)
+            #expect(wrong.output.contains(name))
+        }
+        await lockstep.stop()
+    }
+
+    @Test("SIGTERM lets the request in flight end, takes no other, and ends with 0")
+    func drain() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        let serving = try await Serving(lockstep)
+        let reference = freshWord("last")
+        lockstep.sandbox.add(SandboxFault(.delayAfter(milliseconds: 700), on: .clientInit, containing: reference))
+        async let answer = serving.caller.post(
+            "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
+        #expect(await waitUntil { !lockstep.sandbox.executionIDs(merchantReference: reference).isEmpty })
+        serving.program.signal(SIGTERM)
+        #expect(try await answer.status == 201)
+        let end = await serving.program.ended()
+        #expect(end.status == 0, "\(end.output)")
+        await #expect(throws: (any Error).self) { try await serving.caller.get("/healthz") }
+        await lockstep.stop()
+    }
+
+    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once")
+    func killed() async throws {
+        let lockstep = try await ServiceHarness.start(
+            [
+                "LOCKSTEP_LEASE_SECONDS": "5", "PAYRAILS_TOKEN_TIMEOUT_MS": "500", "PAYRAILS_CALL_TIMEOUT_MS": "1500",
+            ], parts: nil)
+        let first = try await Serving(lockstep)
+        let paid = freshWord("paid")
+        let created = try await first.caller.post("/v1/checkouts", lockstep.newCheckout(paid), key: "paid")
+        let order = try lockstep.order(paid, created)
+        try lockstep.pay(order.execution)
+        #expect(try await waitUntil { try await first.caller.get(order.path).json["status"] == "paid" })
+        // A creation and a capture have reached Payrails, and their answers are on the way.
+        let reference = freshWord("killed")
+        for route in [SandboxRoute.clientInit, .capture] {
+            lockstep.sandbox.add(
+                SandboxFault(
+                    .delayAfter(milliseconds: 900), on: route,
+                    containing: route == .capture ? order.execution : reference))
+        }
+        let (caller, body) = (first.caller, lockstep.newCheckout(reference))
+        async let creation = try? caller.post("/v1/checkouts", body, key: "killed")
+        async let capture = try? caller.post(
+            "/v1/executions/\(order.execution)/capture", ["amount": lockstep.money("20.00"), "final": false],
+            key: "capture")
+        #expect(
+            await waitUntil {
+                !lockstep.sandbox.executionIDs(merchantReference: reference).isEmpty
+                    && !lockstep.sandbox.calls(to: .capture).isEmpty
+            })
+        first.program.signal(SIGKILL)
+        #expect(await first.program.ended().status == 128 + SIGKILL)
+        _ = await (creation, capture)
+
+        let second = try await Serving(lockstep)
+        #expect(
+            try await waitUntil {
+                try await second.caller.get("/v1/checkouts?merchantReference=\(reference)").json["items"]?[0]?[
+                    "executionId"] != nil
+            })
+        #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
+        // The same requests, sent again by a shop that got no answer, find what they began.
+        var replies: [JSONCaller.Reply] = []
+        _ = try await waitUntil {
+            replies = [
+                try await second.caller.post("/v1/checkouts", body, key: "killed"),
+                try await second.caller.post(
+                    "/v1/executions/\(order.execution)/capture", ["amount": lockstep.money("20.00"), "final": false],
+                    key: "capture"),
+            ]
+            return replies.allSatisfy { $0.status < 300 }
+        }
+        #expect(replies.map(\.status) == [201, 202])
+        #expect(
+            try await waitUntil {
+                try await second.caller.get("/v1/operations/\(replies[1].json["id"]?.string ?? "")").json["state"]
+                    == "succeeded"
+            })
+        #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 2999, net: 2000))
+        second.program.signal(SIGTERM)
+        let end = await second.program.ended()
+        #expect(end.status == 0)
+        await lockstep.stop()
+    }
+}

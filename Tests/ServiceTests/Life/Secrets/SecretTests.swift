@@ -1,0 +1,145 @@
+import Basics
+import Foundation
+import PayrailsSandbox
+import Postgres
+import TestKit
+import Testing
+
+@Suite("Secrets and card numbers are nowhere where they must not be")
+struct SecretTests {
+    private static let shared = Task {
+        try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0", "PAYRAILS_CALL_TIMEOUT_MS": "500"])
+    }
+    private let lockstep: ServiceHarness
+    init() async throws { lockstep = try await Self.shared.value }
+
+    /// What a shop could put a card number into, by mistake.
+    static let cards: [(name: String, body: @Sendable (String) -> JSON)] = [
+        ("merchantReference", { ["merchantReference": .string($0)] }),
+        ("within a reference", { ["merchantReference": .string("order \($0) of today")] }),
+        ("holderReference", { ["holderReference": .string($0)] }),
+        ("basketVersion", { ["basketVersion": .string($0)] }),
+        ("meta", { ["meta": ["note": ["deep": [.string($0)]]]] }),
+        ("a name in meta", { ["meta": .object([$0: "x"])] }),
+        ("a number in meta", { ["meta": ["number": .number($0)]] }),
+        ("an unknown member", { ["surprise": .string($0)] }),
+    ]
+
+    @Test("a card number in any field is refused, and is neither logged nor kept", arguments: 0..<8)
+    func cardNumbers(_ index: Int) async throws {
+        // A number of its own for each case, so that finding it says who let it through.
+        let card = Self.cardNumber(index)
+        let spaced = stride(from: 0, to: 16, by: 4).map { offset in
+            String(card.dropFirst(offset).prefix(4))
+        }.joined(separator: " ")
+        for written in index == 6 ? [card] : [card, spaced] {
+            var body = lockstep.newCheckout(freshWord("card")).object ?? [:]
+            for (name, value) in Self.cards[index].body(written).object ?? [:] { body[name] = value }
+            let reply = try await lockstep.shop.post("/v1/checkouts", .object(body), key: freshWord("key"))
+            #expect(reply.outcome == "422 card-number", "\(Self.cards[index].name)")
+            #expect(!reply.text.contains(written))
+        }
+        let order = try await lockstep.order()
+        let paths = [
+            "/v1/pre-payment", "/v1/executions/\(order.execution)/update", "/v1/executions/\(order.execution)/capture",
+            "\(order.path)/session",
+        ]
+        for path in paths {
+            let reply = try await lockstep.shop.post(path, ["x": .string(card)], key: freshWord("key"))
+            #expect(reply.outcome == "422 card-number", "\(path)")
+        }
+        let query = try await lockstep.shop.get("/v1/checkouts?merchantReference=\(card)")
+        #expect(query.outcome == "422 card-number")
+        let header = try await lockstep.shop.post("/v1/checkouts", lockstep.newCheckout("x"), key: card)
+        #expect(header.outcome == "400 idempotency-key-invalid")
+        let id = try await lockstep.shop.call("GET", order.path, headers: ["X-Request-Id": card])
+        #expect(id.headers["X-Request-Id"] != card)
+        for written in [card, spaced] {
+            #expect(!lockstep.log.text.contains(written))
+            #expect(try await places(of: written) == [])
+        }
+    }
+
+    /// Digits of a Visa-like number with the right check digit.
+    static func cardNumber(_ index: Int) -> String {
+        let digits = Array("41111111111".utf8).map { Int($0) - 48 } + [0, 0, 0, index]
+        let sum = digits.reversed().enumerated().reduce(0) { sum, digit in
+            let doubled = digit.element * 2
+            return sum + (digit.offset.isMultiple(of: 2) ? (doubled > 9 ? doubled - 9 : doubled) : digit.element)
+        }
+        return digits.map(String.init).joined() + String((10 - sum % 10) % 10)
+    }
+
+    @Test(
+        "no token, key, payload or secret is logged at any level, whatever went wrong; tokens are kept as hashes only")
+    func canaries() async throws {
+        let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
+        let shop = try lockstep.shop
+        let app = try lockstep.app(order)
+        // A life with everything that is logged: refusals, doubts, bad signatures, bad bodies, retries.
+        for kind in [
+            SandboxFault.Kind.html(status: 502), .halfBody, .errorAfter(status: 500), .errorBefore(status: 403),
+        ] {
+            lockstep.sandbox.add(SandboxFault(kind, on: .lookup, containing: order.execution))
+            _ = try await app.put("\(order.path)/amount", ["amount": lockstep.money("60.00")], version: 1)
+            lockstep.sandbox.add(SandboxFault(kind, on: .clientInit, containing: order.reference))
+            _ = try await lockstep.session(order)
+            lockstep.sandbox.add(SandboxFault(kind, on: .token))
+            lockstep.sandbox.expireAccessTokens()
+            _ = try await lockstep.session(order)
+        }
+        _ = try await app.get("/v1/executions/\(order.execution)")
+        _ = try await shop.with(token: order.token + "x").get(order.path)
+        _ = try await shop.get("\(order.path)?token=\(order.token)")
+        _ = try await shop.get("/v1/\(lockstep.key)")
+        _ = try await shop.post("/v1/checkouts", ["merchantReference": .string(lockstep.key)], key: lockstep.key)
+        _ = try await SignedNotification("{}", key: "wrong").send(to: lockstep.stranger)
+        _ = try await SignedNotification(#"{"token":"\#(order.token)"}"#).send(to: lockstep.stranger)
+        let last = try await lockstep.session(order)
+        let execution = try #require(last.json["executionId"]?.string)
+        try lockstep.pay(execution)
+        #expect(try await lockstep.becomes("paid", order))
+        _ = try await shop.post("/v1/executions/\(execution)/capture", key: freshWord("capture"))
+
+        var secrets = [
+            "the merchant key": lockstep.key, "the client token": order.token,
+            "Payrails' client secret": lockstep.sandbox.clientSecret,
+            "the notification key": ServiceHarness.notificationKey,
+        ]
+        for (name, reply) in [("first", order.answer), ("last", last)] {
+            let data = try #require(reply.json["init"]?["data"]?.string)
+            secrets["the \(name) payload"] = String(data.prefix(200).suffix(60))
+            let inside = try JSON(parsing: try #require(Data(base64Encoded: data)))
+            secrets["the \(name) payload's token"] = try #require(inside["token"]?.string)
+        }
+        let log = lockstep.log.text
+        #expect(log.count > 2000, "there is something to look through")
+        for (name, secret) in secrets { #expect(!log.contains(secret), "\(name) is in the log") }
+        #expect(!log.contains("eyJ"), "no token of any kind is in the log")
+        for name in ["the merchant key", "the client token", "Payrails' client secret", "the notification key"] {
+            let found = try await places(of: try #require(secrets[name]))
+            // What a stranger sends is his own: the body of a signed notification is kept as it came.
+            #expect(found.filter { $0 != "notifications.body" } == [], "\(name)")
+        }
+        let metrics = try await lockstep.stranger.get("/metrics").text
+        for secret in secrets.values { #expect(!metrics.contains(secret)) }
+    }
+
+    /// The columns of any table that hold this text.
+    private func places(of text: String) async throws -> [String] {
+        let columns = try await lockstep.books.query(
+            """
+            SELECT table_name, column_name, data_type FROM information_schema.columns
+            WHERE table_schema = 'public' AND data_type IN ('text', 'jsonb', 'bytea', 'ARRAY', 'character varying')
+            """)
+        var found: [String] = []
+        for column in columns {
+            let (table, name, type) = try column.decode((String, String, String).self)
+            let value = type == "bytea" ? "encode(\(name), 'escape')" : "\(name)::text"
+            let rows = try await lockstep.books.query(
+                "SELECT 1 AS one FROM \(unescaped: table) WHERE position(\(text) IN \(unescaped: value)) > 0 LIMIT 1")
+            if !rows.isEmpty { found.append("\(table).\(name)") }
+        }
+        return found
+    }
+}

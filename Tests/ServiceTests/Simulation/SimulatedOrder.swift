@@ -1,0 +1,310 @@
+import Basics
+import Foundation
+import Lockstep
+import PayrailsSandbox
+import Synchronization
+
+@testable import Service
+
+/// One order: its shop, its customer, and what the two were told.
+final class SimulatedOrder: Sendable {
+    /// What the customer is like.
+    enum Habit: String, CaseIterable, Sendable {
+        case pays, leaves, paysInTwoTabs, tipsWhilePaying, isCancelledWhilePaying, comesBack, ignoresTheGate
+    }
+
+    let number: Int
+    let reference: String
+    let habit: Habit
+    let simulation: Simulation
+    private let told = Mutex(Told())
+
+    private struct Told {
+        var checkout: String?
+        var token: String?
+        /// What the app was told last: the amount and its version.
+        var amount: Money?
+        var version: Int64 = 0
+        var amounts: [Int64: Set<Money>] = [:]
+        var executions: [String] = []
+        var wasToldPaid = false
+    }
+
+    init(number: Int, simulation: Simulation) {
+        self.number = number
+        self.simulation = simulation
+        reference = "order-\(number)"
+        var dice = Dice(seed: simulation.seed, actor: number)
+        habit = dice.pick(Habit.allCases)
+    }
+
+    var checkout: String? { told.withLock(\.checkout) }
+    /// Which amounts the app was ever told for a version; more than one is a lie.
+    var amounts: [Int64: Set<Money>] { told.withLock(\.amounts) }
+    private var execution: String? { told.withLock { $0.executions.last } }
+    private var amount: Money? { told.withLock(\.amount) }
+
+    func live() async {
+        var dice = Dice(seed: simulation.seed, actor: number * 10 + 100)
+        await dice.pause(0...80)
+        guard await create(&dice) else { return }
+        let shop = Task { await runShop() }
+        await act(&dice)
+        await shop.value
+    }
+
+    // MARK: calls
+
+    /// Calls until there is an answer that means something, as a careful client does: the same request, the same key.
+    private func call(
+        _ method: String, _ path: String, _ body: JSON? = nil, key: String? = nil, version: Int64? = nil,
+        asApp: Bool = false, until isEnough: (Answer) -> Bool = { $0.status < 500 && !$0.asksToRetry }
+    ) async -> Answer? {
+        var dice = Dice(seed: simulation.seed, actor: number * 10 + 5000)
+        let end = ContinuousClock.now + .seconds(8)
+        while ContinuousClock.now < end {
+            if let answer = await once(method, path, body, key: key, version: version, asApp: asApp),
+                isEnough(answer)
+            {
+                return answer
+            }
+            await dice.pause(5...30)
+        }
+        simulation.note("\(method) \(path) never got an answer")
+        return nil
+    }
+
+    private func once(
+        _ method: String, _ path: String, _ body: JSON? = nil, key: String? = nil, version: Int64? = nil,
+        asApp: Bool = false
+    ) async -> Answer? {
+        var headers = HTTPHeaders()
+        let token = asApp ? told.withLock(\.token) : nil
+        headers["Authorization"] = "Bearer \(token ?? simulation.key)"
+        if body != nil { headers["Content-Type"] = "application/json" }
+        if let key { headers["Idempotency-Key"] = key }
+        if let version { headers["If-Match"] = "\"\(version)\"" }
+        return await simulation.send(
+            IncomingRequest(
+                method: method, path: path, headers: headers, body: body?.bytes ?? Data(), receivedAt: .systemNow))
+    }
+
+    private func hear(_ json: JSON?, execution: String? = nil) {
+        guard let json else { return }
+        told.withLock { told in
+            if let version = json["amountVersion"]?.integer, let amount = json["amount"].flatMap(Self.money) {
+                told.amounts[version, default: []].insert(amount)
+                if version >= told.version {
+                    told.version = version
+                    told.amount = amount
+                }
+            }
+            if let execution, !told.executions.contains(execution) { told.executions.append(execution) }
+        }
+    }
+
+    private static func money(_ json: JSON) -> Money? {
+        guard let value = json["value"]?.string, let currency = json["currency"]?.string.flatMap({ Currency(code: $0) })
+        else { return nil }
+        return try? Money(value: value, currency: currency)
+    }
+
+    // MARK: the customer
+
+    private func create(_ dice: inout Dice) async -> Bool {
+        let cents = dice.number(1000...9999)
+        let amount = "\(cents / 100).\(String(format: "%02d", cents % 100))"
+        let answer = await call(
+            "POST", "/v1/checkouts",
+            [
+                "merchantReference": .string(reference), "holderReference": "cust_77",
+                "amount": ["value": .string(amount), "currency": "EUR"],
+                "amountPolicy": ["clientMayUpdate": true],
+            ], key: "create-\(number)", until: { $0.status < 500 && !$0.asksToRetry })
+        guard let answer, answer.status == 201, let json = answer.json else {
+            if let answer { simulation.note("\(reference) was refused: \(answer.status) \(answer.text)") }
+            return false
+        }
+        told.withLock { told in
+            told.checkout = json["id"]?.string
+            told.token = json["clientToken"]?.string
+        }
+        hear(json, execution: json["executionId"]?.string)
+        return true
+    }
+
+    private var path: String { "/v1/checkouts/\(checkout ?? "")" }
+
+    private func act(_ dice: inout Dice) async {
+        await dice.pause(0...30)
+        switch habit {
+        case .leaves: return
+        case .pays: await pay(&dice)
+        case .ignoresTheGate:
+            for _ in 0..<2 {
+                if dice.chance(0.5) { await tip(&dice) }
+                await pay(&dice, minding: false)
+            }
+        case .comesBack:
+            for _ in 0..<3 {
+                await pay(&dice)
+                await dice.pause(0...60)
+                await newSession(&dice)
+            }
+            await pay(&dice)
+        case .paysInTwoTabs:
+            await withTaskGroup { group in
+                for tab in 0..<2 {
+                    var own = Dice(seed: simulation.seed, actor: number * 10 + 200 + tab)
+                    group.addTask {
+                        if own.chance(0.7) { await self.newSession(&own) }
+                        await self.pay(&own, minding: own.chance(0.5))
+                    }
+                }
+            }
+        case .tipsWhilePaying:
+            await withTaskGroup { group in
+                for hand in 0..<2 {
+                    var own = Dice(seed: simulation.seed, actor: number * 10 + 300 + hand)
+                    group.addTask {
+                        for _ in 0..<own.number(1...3) { await self.tip(&own) }
+                    }
+                }
+                var own = Dice(seed: simulation.seed, actor: number * 10 + 310)
+                group.addTask {
+                    await own.pause(0...40)
+                    await self.pay(&own, minding: own.chance(0.7))
+                    await self.pay(&own)
+                }
+            }
+        case .isCancelledWhilePaying:
+            await withTaskGroup { group in
+                var own = Dice(seed: simulation.seed, actor: number * 10 + 400)
+                group.addTask {
+                    await own.pause(0...60)
+                    _ = await self.call("POST", self.path + "/cancel", [:], key: "give-up-\(self.number)")
+                }
+                var other = Dice(seed: simulation.seed, actor: number * 10 + 401)
+                group.addTask { await self.pay(&other, minding: other.chance(0.6)) }
+            }
+        }
+    }
+
+    private func newSession(_ dice: inout Dice) async {
+        let body: JSON = dice.chance(0.7) ? ["reason": "expired"] : [:]
+        guard
+            let answer = await call(
+                "POST", path + "/session", body, asApp: true,
+                until: { $0.status == 200 || ($0.status < 500 && !$0.text.contains("amount-")) })
+        else { return }
+        if answer.status == 200 { hear(answer.json, execution: answer.json?["executionId"]?.string) }
+    }
+
+    private func tip(_ dice: inout Dice) async {
+        guard let amount, let version = Optional(told.withLock(\.version)) else { return }
+        let value = Money(minor: amount.minor + Int64(dice.number(-300...900)), currency: amount.currency) ?? amount
+        let isAlias = dice.chance(0.3)
+        let answer: Answer?
+        if isAlias, let execution {
+            answer = await once("POST", "/v1/executions/\(execution)/update", value.json, asApp: true)
+        } else {
+            answer = await once("PUT", path + "/amount", ["amount": value.json], version: version, asApp: true)
+        }
+        if let answer, answer.status == 200 { hear(answer.json) }
+        // What went wrong is read again, as the contract tells apps to.
+        if answer?.status != 200, let read = await once("GET", path, asApp: true), read.status == 200 {
+            hear(read.json)
+        }
+        await dice.pause(0...20)
+    }
+
+    private func pay(_ dice: inout Dice, minding gate: Bool = true) async {
+        guard let execution, let amount else { return }
+        if gate {
+            let body: JSON = [
+                "executionId": .string(execution), "paymentMethodCode": "card", "amount": amount.json,
+            ]
+            guard let answer = await once("POST", "/v1/pre-payment", body, asApp: true),
+                answer.status == 200, answer.json?["decision"]?.string == "proceed"
+            else { return }
+        }
+        var payment = PayrailsSandbox.Payment()
+        payment.amount = dice.chance(0.9) ? amount : nil
+        payment.outcome = dice.pick([
+            .success, .success, .success, .success, .threeDS, .decline(result: "InsufficientBalance"),
+            .cascade(result: "GenericRejection"), .redirect,
+        ])
+        guard simulation.sandbox.pay(execution, payment).isAccepted else { return }
+        await dice.pause(5...40)
+        switch dice.number(0...5) {
+        case 0: _ = simulation.sandbox.abandon(execution)
+        case 1: _ = simulation.sandbox.answerChallenge(execution, .fail)
+        default: _ = simulation.sandbox.answerChallenge(execution, .success)
+        }
+    }
+
+    // MARK: the shop
+
+    /// Sends when it is paid, in parts, and takes some of it back.
+    private func runShop() async {
+        var dice = Dice(seed: simulation.seed, actor: number * 10 + 600)
+        let intends = dice.number(0...9)
+        guard intends > 0 else { return }
+        let end = ContinuousClock.now + .milliseconds(dice.number(400...900))
+        var paid: JSON?
+        while paid == nil, ContinuousClock.now < end {
+            await dice.pause(10...30)
+            if let read = await once("GET", path), read.json?["status"]?.string == "paid" { paid = read.json }
+        }
+        guard let paid, let amount = paid["amount"].flatMap(Self.money),
+            let execution = paid["paidBy"]?.string
+                ?? paid["executions"]?.array?.first(where: {
+                    $0["state"]?.string == "authorized"
+                })?["id"]?.string
+        else { return }
+        if intends == 1 {
+            await operate("cancel", execution, [:], &dice)
+            return
+        }
+        let part = Money(minor: Int64(dice.number(1...Int(amount.minor))), currency: amount.currency) ?? amount
+        if intends == 2 {
+            await operate("capture", execution, [:], &dice)
+        } else {
+            await withTaskGroup { group in
+                for half in 0..<2 {
+                    var own = Dice(seed: simulation.seed, actor: number * 10 + 700 + half)
+                    group.addTask {
+                        let body: JSON = own.chance(0.8) ? ["amount": part.json] : ["amount": part.json, "final": true]
+                        await self.operate("capture", execution, body, &own)
+                    }
+                }
+            }
+        }
+        for _ in 0..<dice.number(0...2) {
+            let back = Money(minor: Int64(dice.number(1...Int(part.minor))), currency: amount.currency) ?? part
+            await operate("refund", execution, dice.chance(0.7) ? ["amount": back.json] : [:], &dice)
+        }
+        if dice.chance(0.2) { await operate("cancel", execution, [:], &dice) }
+    }
+
+    private func operate(_ action: String, _ execution: String, _ body: JSON, _ dice: inout Dice) async {
+        let key = "\(action)-\(number)-\(dice.next())"
+        let answer = await call("POST", "/v1/executions/\(execution)/\(action)", body, key: key)
+        // Impatient shops send the same request once more, with the same key.
+        if dice.chance(0.3) { _ = await call("POST", "/v1/executions/\(execution)/\(action)", body, key: key) }
+        guard let id = answer?.json?["id"]?.string, answer?.status == 202, dice.chance(0.8) else { return }
+        for _ in 0..<20 {
+            await dice.pause(5...20)
+            let state = await once("GET", "/v1/operations/\(id)")?.json?["state"]?.string
+            if state == "succeeded" || state == "failed" { return }
+        }
+    }
+}
+
+extension Answer {
+    var text: String { String(decoding: body, as: UTF8.self) }
+    /// The same request may be sent again: somebody else is working on it.
+    var asksToRetry: Bool {
+        status == 429 || text.contains("idempotency-key-in-use") || text.contains("creation-unconfirmed")
+    }
+}

@@ -1,0 +1,57 @@
+import PayrailsSandbox
+
+/// What goes wrong in a run: first which kinds of trouble there are at all, then how often each comes.
+struct TroublePlan: Sendable, CustomStringConvertible {
+    private(set) var calls: [SandboxFault] = []
+    private(set) var notifications: [SandboxNotificationFault] = []
+    /// The chance of a process to end at each point before or after a call.
+    private(set) var deathAtCall = 0.0
+    private(set) var killsAtRandom = false
+    /// How long the trouble lasts.
+    private(set) var length: Duration = .milliseconds(300)
+    private var words: [String] = []
+
+    var description: String { words.isEmpty ? "no trouble" : words.joined(separator: ", ") }
+
+    private static let callKinds: [(name: String, kind: SandboxFault.Kind)] = [
+        ("delay", .delay(milliseconds: 40)), ("long delay", .delayAfter(milliseconds: 260)),
+        ("errorBefore", .errorBefore(status: 500)), ("stored errorBefore", .errorBefore(status: 500, stored: true)),
+        ("errorAfter", .errorAfter(status: 500)), ("timeout before", .errorBefore(status: 408)),
+        ("closeBefore", .closeBefore), ("closeAfter", .closeAfter), ("html", .html(status: 403)),
+        ("html after", .html(status: 200, effect: true)), ("halfBody", .halfBody),
+        ("rateLimited", .rateLimited(retryAfterSeconds: nil)), ("expiredToken", .expiredToken),
+    ]
+    private static let notificationKinds: [(name: String, kind: SandboxNotificationFault.Kind)] = [
+        ("late", .late(milliseconds: 60)), ("twice", .twice), ("shuffled", .shuffled(milliseconds: 40)),
+        ("lost", .lost), ("wrongSignature", .wrongSignature), ("bare", .bare),
+    ]
+
+    init(_ dice: inout Dice) {
+        // Some runs are quiet, so that a failure of the simulation itself shows.
+        guard !dice.chance(0.1) else { return }
+        length = .milliseconds(dice.number(300...900))
+        for (name, kind) in Self.callKinds where dice.chance(0.2) {
+            let often = dice.pick([0.03, 0.1, 0.3])
+            calls.append(SandboxFault(kind, times: nil, probability: often))
+            words.append("\(name) \(often)")
+        }
+        for (name, kind) in Self.notificationKinds where dice.chance(0.25) {
+            let often = dice.pick([0.1, 0.3, 1])
+            notifications.append(SandboxNotificationFault(kind, times: nil, probability: often))
+            words.append("notifications \(name) \(often)")
+        }
+        if dice.chance(0.3) {
+            deathAtCall = dice.pick([0.01, 0.05])
+            words.append("deaths at calls \(deathAtCall)")
+        }
+        if dice.chance(0.3) {
+            killsAtRandom = true
+            words.append("kills")
+        }
+    }
+
+    func begin(at sandbox: PayrailsSandbox) {
+        for fault in calls { sandbox.add(fault) }
+        for fault in notifications { sandbox.add(fault) }
+    }
+}

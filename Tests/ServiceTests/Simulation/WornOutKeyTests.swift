@@ -1,0 +1,55 @@
+import Basics
+import PayrailsSandbox
+import TestKit
+import Testing
+
+/// What the simulation found, one by one: an answer that Payrails keeps under a key and gives for ever.
+@Suite struct WornOutKeyTests {
+    @Test("a capture whose 5xx is stored, without effect, is sent under another key and happens once")
+    func storedWithoutEffect() async throws {
+        let harness = try await ServiceHarness.start()
+        let order = try await harness.paidOrder("49.99")
+        harness.sandbox.add(
+            SandboxFault(.errorBefore(status: 500, stored: true), on: .capture, containing: order.execution))
+        let operation = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        #expect(Set(harness.sandbox.calls(to: .capture).map(\.key)).count == 2)
+        await harness.stop()
+    }
+
+    @Test("a capture whose 5xx hides its effect, and whose notifications are lost, is told by the payment's figures")
+    func storedWithEffect() async throws {
+        let harness = try await ServiceHarness.start()
+        let order = try await harness.paidOrder("49.99")
+        harness.sandbox.add(SandboxFault(.errorAfter(status: 500), on: .capture, containing: order.execution))
+        harness.sandbox.add(SandboxNotificationFault(.lost, action: "capture", times: nil))
+        let operation = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(try await harness.becomes("partiallyCaptured", execution: order.execution))
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        #expect(Set(harness.sandbox.calls(to: .capture).map(\.key)).count == 1)
+        await harness.stop()
+    }
+
+    @Test("a page of something in between, after a capture whose answer was lost, is no refusal")
+    func pageAfterDoubt() async throws {
+        let harness = try await ServiceHarness.start()
+        let order = try await harness.paidOrder("49.99")
+        harness.sandbox.add(SandboxFault(.closeAfter, on: .capture, containing: order.execution))
+        harness.sandbox.add(SandboxFault(.html(status: 403), on: .capture, containing: order.execution))
+        harness.sandbox.add(SandboxNotificationFault(.lost, action: "capture", times: nil))
+        let operation = try await capture(order, "20.00", harness)
+        // libcurl sends a keyed request again when its connection ended; the page answers the second sending only.
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        await harness.stop()
+    }
+
+    private func capture(_ order: Order, _ value: String, _ harness: ServiceHarness) async throws -> String {
+        let answer = try await harness.shop.post(
+            "/v1/executions/\(order.execution)/capture", ["amount": harness.money(value)], key: freshWord("capture"))
+        try #require(answer.status == 202, "\(answer.text)")
+        return try #require(answer.json["id"]?.string)
+    }
+}
