@@ -39,6 +39,17 @@ public struct HTTPClientResponse: Sendable {
     public let body: Data
     /// `1.0`, `1.1` or `2`.
     public let httpVersion: String
+    /// The connection that it first went out on ended without an answer, so it was sent again: the server may have
+    /// acted on the first sending, whatever this answer to the second one says.
+    public let wasResent: Bool
+
+    public init(status: Int, headers: HTTPHeaders, body: Data, httpVersion: String, wasResent: Bool = false) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.httpVersion = httpVersion
+        self.wasResent = wasResent
+    }
 }
 
 // Both carry tokens, keys and personal data; a stray interpolation in a log must not.

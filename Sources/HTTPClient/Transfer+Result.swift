@@ -19,7 +19,7 @@ extension Transfer {
         return .success(
             HTTPClientResponse(
                 status: collector.status, headers: collector.headers, body: collector.body,
-                httpVersion: Self.httpVersion(easy.number(CURLINFO_HTTP_VERSION))))
+                httpVersion: Self.httpVersion(easy.number(CURLINFO_HTTP_VERSION)), wasResent: attempts > 1))
     }
 
     /// The count of ``mayBegin()`` alone would do; libcurl's own counts are asked too, since here a wrong "no" costs

@@ -78,10 +78,14 @@ public struct Migrator: Sendable {
     }
 
     private static func version(_ connection: PostgresConnection) async throws -> Int {
-        let exists = try await connection.query("SELECT to_regclass('schema_migrations') IS NOT NULL AS there").first
-        guard try exists?.decode("there", as: Bool.self) == true else {
-            return 0
-        }
+        // Not to_regclass: it may answer from this session's cache, which doesn't know what another one has just made.
+        let exists = try await connection.query(
+            """
+            SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'schema_migrations'
+                AND relnamespace = current_schema()::regnamespace) AS there
+            """
+        ).first
+        guard try exists?.decode("there", as: Bool.self) == true else { return 0 }
         let row = try await connection.query("SELECT coalesce(max(version), 0) AS version FROM schema_migrations").first
         return try row?.decode("version", as: Int.self) ?? 0
     }

@@ -114,10 +114,12 @@ private final class LogReader: Sendable {
     private func wait<T>(_ find: (inout State) -> T?) async throws -> T {
         var found: T?
         guard
-            await waitUntil({
-                found = state.withLock { find(&$0) }
-                return found != nil
-            }), let found
+            await waitUntil(
+                .seconds(30),
+                {
+                    found = state.withLock { find(&$0) }
+                    return found != nil
+                }), let found
         else { throw TimedOut() }
         return found
     }

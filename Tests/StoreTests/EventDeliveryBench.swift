@@ -61,6 +61,16 @@ final class EventDeliveryBench: Sendable {
         #expect(isDone && passed == count)
     }
 
+    /// Returns when every event is older than whatever still runs, in other tests' databases too.
+    func settle() async throws {
+        let isSettled = try await waitUntil {
+            try await pool.query(
+                "SELECT count(*) AS n FROM events WHERE transaction_id >= pg_snapshot_xmin(pg_current_snapshot())"
+            ).first?.decode(Int64.self) == 0
+        }
+        #expect(isSettled)
+    }
+
     func claim(_ limit: Int = 100) async throws -> [ClaimedDelivery] {
         try await store.claimDeliveries(limit: limit, lease: Self.lease)
     }

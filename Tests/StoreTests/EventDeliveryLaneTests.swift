@@ -139,6 +139,7 @@ struct EventDeliveryLaneTests {
         let last = try await bench.write(checkout)
         try await bench.queue(1)
         let next = try await bench.write(checkout)
+        try await bench.settle()
         let queueing = try await bench.pool.withTransaction { connection in
             // What finishing does, step by step, with the queueing in between.
             _ = try await connection.query("SELECT 1 AS one FROM delivery_lanes WHERE lane = \(checkout) FOR UPDATE")

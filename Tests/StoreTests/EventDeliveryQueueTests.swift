@@ -66,13 +66,7 @@ struct EventDeliveryQueueTests {
         let bench = try await EventDeliveryBench(begins: false)
         let old = try await bench.write(UUID())
         #expect(try await bench.store.queueDeliveries(limit: 10) == 0)
-        _ = try await waitUntil {
-            try await bench.pool.query(
-                """
-                SELECT count(*) AS n FROM events WHERE transaction_id >= pg_snapshot_xmin(pg_current_snapshot())
-                """
-            ).first?.decode(Int64.self) == 0
-        }
+        try await bench.settle()
         try await bench.store.beginDeliveries()
         let new = try await bench.write(nil)
         // Begun again by the next process: the place is kept.

@@ -10,12 +10,13 @@ public enum ChildProcess {
         public let description: String
     }
 
-    /// Closes what this process has open, in case a server stays behind with it; goes to a folder that every user may
+    /// Closes what this process has open (without a redirection around it: bash would keep its own copy of standard
+    /// error among what is closed), in case a server stays behind with it; goes to a folder that every user may
     /// be in; leaves the session, so that a signal from the terminal ends only the tests.
     private static let launcher = [
         "bash", "-c",
         """
-        for file in /proc/$$/fd/*; do n=${file##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done 2>/dev/null
+        for file in /proc/$$/fd/*; do n=${file##*/}; [ "$n" -gt 2 ] && eval "exec $n>&-"; done
         cd / && exec setsid "$@"
         """, "launcher",
     ]

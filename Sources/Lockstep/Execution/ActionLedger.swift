@@ -5,19 +5,24 @@ struct ActionLedger {
     /// The actions that are kept in a ledger.
     static let kinds: Set<String> = ["capture", "refund", "cancel"]
 
+    private struct Result {
+        var at: Timestamp
+        let success: Bool
+        let reason: String?
+    }
+
     private struct Entry {
         let id: String?
         var requestedAt: Timestamp?
         var amount: Money?
-        var reason: String?
         /// What was told, oldest first; one that only repeats the one before is left out.
-        var told: [(at: Timestamp, success: Bool)] = []
+        var told: [Result] = []
         /// What statuses say about an action whose result nobody told.
-        var guessed: (at: Timestamp, success: Bool)?
+        var guessed: Result?
         /// Whether the guess could be about no other action.
         var isGuessCertain = false
 
-        var result: (at: Timestamp, success: Bool)? { told.last ?? guessed }
+        var result: Result? { told.last ?? guessed }
     }
 
     private let action: String
@@ -32,8 +37,8 @@ struct ActionLedger {
         self.action = action
         for fact in actions where fact.action == action { enter(fact) }
         attribute(
-            Self.times(of: "\(action)Successful", in: statuses).map { ($0, true) }
-                + Self.times(of: "\(action)Failed", in: statuses).map { ($0, false) })
+            Self.results(of: "\(action)Successful", success: true, in: statuses)
+                + Self.results(of: "\(action)Failed", success: false, in: statuses))
     }
 
     /// The amounts of the successful ones, as far as they are known, with the time of their status where their success
@@ -63,22 +68,26 @@ struct ActionLedger {
             let result = entry.told.last ?? (entry.isGuessCertain ? entry.guessed : nil)
             results[id] = ActionResult(
                 action: action, success: result?.success, amount: entry.amount,
-                reason: result?.success == false ? entry.reason : nil)
+                reason: result?.success == false ? result?.reason : nil)
         }
         return results
     }
 
-    private static func times(of code: String, in statuses: [Fact]) -> [Timestamp] {
-        Set(statuses.filter { $0.code == code }.map(\.at)).sorted()
+    /// One for each instant: the same status can be read more than once, with and without its reason.
+    private static func results(of code: String, success: Bool, in statuses: [Fact]) -> [Result] {
+        Dictionary(grouping: statuses.filter { $0.code == code }, by: \.at).map { at, facts in
+            Result(at: at, success: success, reason: facts.lazy.compactMap(\.reason).first)
+        }
     }
 
     private mutating func enter(_ fact: Fact) {
         let index = entry(for: fact)
         if fact.phase == .completed, let success = fact.success {
-            if entries[index].told.last?.success != success { entries[index].told.append((fact.at, success)) }
+            if entries[index].told.last?.success != success {
+                entries[index].told.append(Result(at: fact.at, success: success, reason: fact.reason))
+            }
             // A failure's amount may be 0.00, which is not what was asked for.
             if success { entries[index].amount = fact.amount ?? entries[index].amount }
-            entries[index].reason = fact.reason ?? entries[index].reason
         } else {
             entries[index].requestedAt = entries[index].requestedAt ?? fact.at
         }
@@ -105,7 +114,7 @@ struct ActionLedger {
     }
 
     /// Matches the statuses with the results that were told, and puts the rest down to the actions without a result.
-    private mutating func attribute(_ statuses: [(at: Timestamp, success: Bool)]) {
+    private mutating func attribute(_ statuses: [Result]) {
         var rest = statuses.sorted { ($0.at, $0.success ? 1 : 0) < ($1.at, $1.success ? 1 : 0) }
         for (entry, place) in toldInOrder() {
             let told = entries[entry].told[place]
@@ -120,7 +129,7 @@ struct ActionLedger {
     }
 
     /// Takes out of the statuses what is put down to actions whose result nobody told.
-    private mutating func guess(from rest: inout [(at: Timestamp, success: Bool)]) {
+    private mutating func guess(from rest: inout [Result]) {
         guard let last = rest.last else { return }
         let open = entries.indices.compactMap { index -> (index: Int, askedAt: Timestamp)? in
             guard entries[index].told.isEmpty, let askedAt = entries[index].requestedAt, askedAt <= last.at else {
@@ -128,7 +137,8 @@ struct ActionLedger {
             }
             return (index, askedAt)
         }
-        let isOneKind = Set(rest.map(\.success)).count == 1
+        let possible = rest.filter { result in open.contains { $0.askedAt <= result.at } }
+        let isOneKind = Set(possible.map(\.success)).count == 1
         if open.count == 1, let (index, askedAt) = open.first {
             // Whatever was tried in between, a success is how it ended.
             let success = rest.lastIndex { $0.success && $0.at >= askedAt }

@@ -119,7 +119,8 @@ private struct Amounts {
 
     init(_ ordered: [Fact], _ authorization: AuthorizationFold, captures: ActionLedger, refunds: ActionLedger) {
         let payments = ordered.filter { $0.kind == .payment }
-        let authorized = Self.authorized(in: ordered, payments: payments, since: authorization.succeededAt)
+        let authorized = Self.authorized(
+            in: ordered, payments: payments, since: authorization.succeededAt ?? captures.lastSuccessAt)
         let currency =
             authorized?.currency ?? (captures.amounts + refunds.amounts).first?.amount.currency
             ?? payments.lazy.compactMap { $0.captured ?? $0.refunded }.first?.currency
@@ -157,8 +158,10 @@ private struct Amounts {
         // A payment record of a provider that failed has an amount too.
         let unsuccessful: Set<String> = ["Created", "Pending", "Unknown", "Failed", "Expired"]
         let successful = payments.filter { !unsuccessful.contains($0.code ?? "") }
-        // The execution's own amount can still move before it is paid.
-        let statuses = ordered.filter { $0.kind == .status && $0.amount != nil && $0.at >= success ?? $0.at }
+        // The execution's own amount can still move before it is paid; what a status showed then says nothing.
+        let statuses = ordered.filter { fact in
+            fact.kind == .status && fact.amount != nil && success.map { fact.at >= $0 } ?? false
+        }
         let hasAmount = { (fact: Fact) in fact.amount?.isZero == false }
         return ordered.last { $0.action == "authorize" && $0.success == true && hasAmount($0) }?.amount
             ?? successful.last(where: hasAmount)?.amount ?? payments.last(where: hasAmount)?.amount

@@ -34,8 +34,7 @@ public struct HealingSchedule: Hashable, Sendable {
     /// left alone.
     public let idleLimit: Duration
 
-    public init(pending: Patience = .pending, unknown: Patience = .unknown, idleLimit: Duration = .seconds(86_400))
-    {
+    public init(pending: Patience = .pending, unknown: Patience = .unknown, idleLimit: Duration = .seconds(86_400)) {
         self.pending = pending
         self.unknown = unknown
         self.idleLimit = idleLimit

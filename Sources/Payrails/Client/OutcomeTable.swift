@@ -29,6 +29,7 @@ import Lockstep
 /// | `internal`, `service.unavailable` under any status | unknown `serverError` | same |
 /// | `workflow.action.failed` where the payment provider's answer is in doubt | unknown `serverError` | same |
 /// | any other 4xx, JSON or not | refused `rejected` | same |
+/// | a 4xx that isn't Payrails' own, to a request that was sent twice | unknown `connectionLost` | as above |
 /// | 5xx, JSON or not | unknown `serverError` | same |
 enum OutcomeTable {
     enum Verdict: Equatable {
@@ -86,6 +87,11 @@ enum OutcomeTable {
     ) -> Outcome<Value> {
         let body = try? JSON(parsing: response.body)
         let problem = body.flatMap(ProviderProblem.init)
+        // Whoever turned the second sending down, the first one may have reached Payrails and taken effect. Payrails'
+        // own words are believed: under the same key it answers as it did the first time.
+        if response.wasResent, changesSomething, problem?.code == nil, (400...499).contains(response.status) {
+            return .unknown(Doubt(kind: .connectionLost, detail: detail(response, problem) + ", to a second sending"))
+        }
         switch verdict(status: response.status, problem: problem, changesSomething: changesSomething) {
         case .done:
             if let body, let value = read(body) { return .done(value) }

@@ -59,6 +59,8 @@ struct History {
         hasIDs = Int.random(in: 0..<100, using: &generator) < 80
         self.generator = generator
         stamp("created")
+        // The answer that created it showed another amount, which was moved before anybody paid.
+        if chance(40) { answers.append(created(amount: amount + 1)) }
         if chance(5) { return }
         if chance(10) { strangeCode() }
         attempt()
@@ -288,6 +290,10 @@ struct History {
         log.append("\(clock.rfc3339) \(code)\(note.map { " (\($0))" } ?? "")")
         statuses.append(
             Fact(kind: .status, code: code, amount: money(amount), reason: reason, at: clock, source: .read))
+    }
+
+    private func created(amount: Int64) -> Fact {
+        Fact(kind: .status, code: "created", amount: money(amount), at: clock, source: .answer)
     }
 
     private mutating func request(_ action: String, _ id: String?, minor: Int64? = nil, state: ExecutionState? = nil) {

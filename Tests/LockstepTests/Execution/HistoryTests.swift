@@ -36,6 +36,9 @@ struct HistoryTests {
         var faults: [String] = []
         if picture.state != standing.state { faults.append("\(picture.state) is not \(standing.state)") }
         let wasPaid = standing.authorized > 0
+        if wasPaid, let known = picture.authorized, known.minor != standing.authorized {
+            faults.append("authorized \(known.value)")
+        }
         if amounts, wasPaid {
             if authorized, picture.authorized?.minor != standing.authorized {
                 faults.append("authorized \(picture.authorized?.value ?? "-")")

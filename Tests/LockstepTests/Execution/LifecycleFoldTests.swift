@@ -127,8 +127,15 @@ struct LifecycleFoldTests {
             facts.actions["c1"]
                 == ActionResult(action: "capture", success: false, amount: S.money(2000), reason: "action.not-allowed"))
         let byStatus = picture(
-            authorized, S.requested("capture", 9, minor: 2000, id: "c1"), S.status("captureFailed", 9.9))
+            authorized, S.requested("capture", 9, minor: 2000, id: "c1"),
+            S.status("captureFailed", 9.9, reason: "LimitExceeded"))
         #expect(byStatus.actions["c1"]?.success == false)
+        #expect(byStatus.actions["c1"]?.reason == "LimitExceeded")
+        // What failed before it was asked for was another one, and makes nothing doubtful.
+        let after = picture(
+            authorized, S.status("captureFailed", 8), S.requested("capture", 9, minor: 2000, id: "c1"),
+            S.status("captureSuccessful", 9.9))
+        #expect(after.actions["c1"]?.success == true)
     }
 
     @Test("an update takes a capture, a refund or a cancel back")
@@ -239,6 +246,12 @@ struct LifecycleFoldTests {
         #expect(picture(moved[0], moved[1], success).authorized == S.money(5749))
         // What the execution's amount was before doesn't say what was authorized.
         #expect(picture(moved[0], S.completed("authorize", 4)).authorized == nil)
+        // Nor where only the capture of an instant payment is told: it would pass for a payment of another amount.
+        let instant = picture(moved[0], S.completed("capture", 4, minor: 5749))
+        #expect(instant.authorized == nil && instant.paidAmount == S.money(5749))
+        #expect(
+            picture(moved[0], S.completed("capture", 4.2, minor: 5749), S.status("captureSuccessful", 4, amount: 5749))
+                .authorized == S.money(5749))
         #expect(picture(success, S.payment("Authorized", 5, amount: 5000)).authorized == S.money(5000))
         #expect(
             picture(success, S.payment("Authorized", 5, amount: 5000), S.completed("authorize", 4.1, minor: 4000))
