@@ -6,7 +6,7 @@ import Testing
 @Suite("A change of the amount that nobody knows about")
 struct UnknownAmountTests {
     private static let quick = [
-        "PAYRAILS_CALL_TIMEOUT_MS": "500", "PAYRAILS_READ_TIMEOUT_MS": "500",
+        "PAYRAILS_CALL_TIMEOUT_MS": "1500", "PAYRAILS_READ_TIMEOUT_MS": "1500",
     ]
     /// Nobody looks into it afterwards.
     private static let alone = Task { try await ServiceHarness.start(quick, parts: .api) }

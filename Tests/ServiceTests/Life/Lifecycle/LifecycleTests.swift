@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Capture, cancel and refund")
 struct LifecycleTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "500"]) }
+    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 
@@ -76,7 +76,7 @@ struct LifecycleTests {
         var testDescription: String { "\(kind)" }
         static let all = [
             SandboxFault.Kind.closeAfter, .closeBefore, .halfBody, .html(status: 200, effect: true), .html(status: 502),
-            .delayAfter(milliseconds: 800), .errorAfter(status: 500), .errorBefore(status: 408),
+            .delayAfter(milliseconds: 2000), .errorAfter(status: 500), .errorBefore(status: 408),
         ].map(Doubt.init)
     }
 
