@@ -57,7 +57,7 @@ struct SettlementChanges {
                     by: execution.execution.picture, others: actions.without(open[index]))
             else { continue }
             // What explains this one explains no other.
-            if let id = settled.actionID { actions.actionIDs.insert(id) }
+            actions.account(for: settled)
             open[index] = settled
             finished.append(settled)
             if settled.state == .failed { failures.append(settled) }

@@ -141,15 +141,3 @@ extension Transaction {
             """
     }
 }
-
-extension AccountedActions {
-    fileprivate mutating func account(for operation: PaymentOperation) {
-        if let id = operation.actionID { actionIDs.insert(id) }
-        guard let execution = operation.execution?.id, let amount = operation.amount else { return }
-        switch operation.kind {
-        case .capture: captured[execution, default: 0] += amount.minor
-        case .refund: refunded[execution, default: 0] += amount.minor
-        case .cancel, .createSession, .moveAmount: break
-        }
-    }
-}

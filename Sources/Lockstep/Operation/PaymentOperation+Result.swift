@@ -65,3 +65,16 @@ extension PaymentOperation {
         self.reason = success ? nil : reason
     }
 }
+
+extension AccountedActions {
+    /// Takes note of an operation that hasn't failed.
+    public mutating func account(for operation: PaymentOperation) {
+        if let id = operation.actionID { actionIDs.insert(id) }
+        guard let execution = operation.execution?.id, let amount = operation.amount else { return }
+        switch operation.kind {
+        case .capture: captured[execution, default: 0] += amount.minor
+        case .refund: refunded[execution, default: 0] += amount.minor
+        case .cancel, .createSession, .moveAmount: break
+        }
+    }
+}
