@@ -22,6 +22,11 @@ struct CreationTests {
         func fault(about reference: String) -> SandboxFault {
             SandboxFault(kind, on: .clientInit, times: mayBeResent ? 2 : 1, containing: reference)
         }
+
+        static let all = [
+            SandboxFault.Kind.closeBefore, .closeAfter, .halfBody, .html(status: 200), .html(status: 200, effect: true),
+            .delayAfter(milliseconds: 2000), .errorBefore(status: 408), .errorBefore(status: 409),
+        ].map(Doubt.init)
     }
 
     @Test("a refusal is 502 and frees the order's reference", arguments: [400, 403])
