@@ -61,6 +61,10 @@ extension IdempotencyContext {
         guard !CardNumber.appears(in: key) else {
             throw Problem(.idempotencyKeyInvalid, "Idempotency-Key must not hold a card number")
         }
+        // It is stored as it is, so one of our own tokens, sent in the wrong field, must not become a row.
+        guard Scrubber.scrub(key) == key else {
+            throw Problem(.idempotencyKeyInvalid, "Idempotency-Key must not hold a token or a key of this service")
+        }
         return key
     }
 
