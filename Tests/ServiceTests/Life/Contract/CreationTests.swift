@@ -35,12 +35,12 @@ struct CreationTests {
         let reference = freshWord("order")
         lockstep.sandbox.add(SandboxFault(.errorBefore(status: status), on: .clientInit, containing: reference))
         let body = lockstep.newCheckout(reference)
-        let refused = try await lockstep.shop.post("/v1/checkouts", body, key: "first-\(reference)")
+        let refused = try await lockstep.shop.insist("/v1/checkouts", body, key: "first-\(reference)")
         #expect(refused.outcome == "502 creation-refused")
         #expect(
             try await lockstep.shop.get("/v1/checkouts?merchantReference=\(reference)").json == ["items": []])
         // An answer of 5xx isn't kept, so the same request may try again; another may have the reference too.
-        let again = try await lockstep.shop.post("/v1/checkouts", body, key: "first-\(reference)")
+        let again = try await lockstep.shop.insist("/v1/checkouts", body, key: "first-\(reference)")
         let order = try lockstep.order(reference, again)
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference) == [order.execution])
         #expect(try await lockstep.events(order, atLeast: 1) == ["checkout.created"])
@@ -51,9 +51,9 @@ struct CreationTests {
         let lockstep = try await Self.alone.value
         let reference = freshWord("order")
         let body = lockstep.newCheckout(reference, "49.99", currency: "EUR", ["workflowCode": "nobodys"])
-        let refused = try await lockstep.shop.post("/v1/checkouts", body, key: freshWord("key"))
+        let refused = try await lockstep.shop.insist("/v1/checkouts", body, key: freshWord("key"))
         #expect(refused.outcome == "502 creation-refused")
-        let right = try await lockstep.shop.post(
+        let right = try await lockstep.shop.insist(
             "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         #expect(right.status == 201)
     }
@@ -137,7 +137,7 @@ struct CreationTests {
         let change = try await lockstep.shop.put(
             "/v1/checkouts/\(id)/amount", ["amount": lockstep.money("60.00")], version: 1)
         #expect(change.outcome == "404 not-found")
-        let right = try await lockstep.shop.post(
+        let right = try await lockstep.shop.insist(
             "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         #expect(right.status == 201)
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
@@ -167,7 +167,7 @@ struct CreationTests {
         let lockstep = try await Self.withWorkers.value
         let reference = freshWord("order")
         lockstep.sandbox.add(SandboxFault(.errorAfter(status: 500), on: .clientInit, containing: "\"\(reference)\""))
-        let answer = try await lockstep.shop.post(
+        let answer = try await lockstep.shop.insist(
             "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         let order = try lockstep.order(reference, answer)
         let lost = lockstep.sandbox.executionIDs(merchantReference: reference)
@@ -217,7 +217,7 @@ struct CreationTests {
         let lockstep = try await ServiceHarness.start(Self.quick, parts: .api)
         let reference = freshWord("order")
         lockstep.sandbox.add(SandboxFault(.expiredToken, on: .clientInit, containing: reference))
-        let reply = try await lockstep.shop.post(
+        let reply = try await lockstep.shop.insist(
             "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         #expect(reply.status == 201)
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
