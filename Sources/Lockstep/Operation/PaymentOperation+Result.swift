@@ -5,6 +5,9 @@ public struct AccountedActions: Hashable, Sendable {
     /// Minor units captured and refunded by operations that succeeded or may have, by execution.
     public var captured: [ExecutionID: Int64] = [:]
     public var refunded: [ExecutionID: Int64] = [:]
+    /// The part of it that certainly happened, by whatever it was found out.
+    public var capturedForCertain: [ExecutionID: Int64] = [:]
+    public var refundedForCertain: [ExecutionID: Int64] = [:]
 
     public init() {}
 
@@ -45,7 +48,9 @@ extension PaymentOperation {
             result.action == kind.rawValue && result.success == true && !others.actionIDs.contains(id)
                 && (result.amount == nil || result.amount == amount)
         }
-        if let (id, _) = unclaimed.min(by: { $0.key < $1.key }) {
+        // An action without an owner may be what another operation was told by the total before its id was known.
+        let isLeft = others.leaves(amount, of: picture, for: self)
+        if isLeft, let (id, _) = unclaimed.min(by: { $0.key < $1.key }) {
             settled.actionID = id
             settled.finish(success: true, reason: nil)
             return settled
@@ -67,13 +72,28 @@ extension PaymentOperation {
 }
 
 extension AccountedActions {
+    /// Whether the totals hold so much more than what certainly belongs to others; so too where no total is known.
+    fileprivate func leaves(_ amount: Money?, of picture: ExecutionPicture, for operation: PaymentOperation) -> Bool {
+        guard let execution = operation.execution?.id, let amount else { return true }
+        let (total, certain) =
+            operation.kind == .capture
+            ? (picture.captured, capturedForCertain[execution] ?? 0)
+            : (picture.refunded, refundedForCertain[execution] ?? 0)
+        guard let total, total.currency == amount.currency else { return true }
+        return total.minor >= certain + amount.minor
+    }
+
     /// Takes note of an operation that hasn't failed.
     public mutating func account(for operation: PaymentOperation) {
         if let id = operation.actionID { actionIDs.insert(id) }
         guard let execution = operation.execution?.id, let amount = operation.amount else { return }
         switch operation.kind {
-        case .capture: captured[execution, default: 0] += amount.minor
-        case .refund: refunded[execution, default: 0] += amount.minor
+        case .capture:
+            captured[execution, default: 0] += amount.minor
+            if operation.state == .succeeded { capturedForCertain[execution, default: 0] += amount.minor }
+        case .refund:
+            refunded[execution, default: 0] += amount.minor
+            if operation.state == .succeeded { refundedForCertain[execution, default: 0] += amount.minor }
         case .cancel, .createSession, .moveAmount: break
         }
     }
