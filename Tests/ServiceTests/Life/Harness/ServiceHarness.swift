@@ -35,7 +35,8 @@ final class ServiceHarness: Sendable {
         "LOCKSTEP_LISTEN": "127.0.0.1:0", "LOCKSTEP_LOG_LEVEL": "debug", "LOCKSTEP_POLL_MS": "20",
         "LOCKSTEP_DATABASE_POOL_SIZE": "12", "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS": "10000",
         "LOCKSTEP_HEAL_UNKNOWN": "50ms,100ms,200ms,500ms", "LOCKSTEP_HEAL_PENDING": "200ms,500ms,1s",
-        "PAYRAILS_REQUESTS_PER_SECOND": "0", "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)",
+        "LOCKSTEP_PREPAYMENT_BUDGET_MS": "9000", "PAYRAILS_REQUESTS_PER_SECOND": "0",
+        "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)",
     ]
 
     private init(

@@ -88,7 +88,7 @@ struct DeliveryTests {
         let lockstep = try await Self.shared.value
         let reference = freshWord("early")
         lockstep.sandbox.add(
-            SandboxFault(.delayAfter(milliseconds: 400), on: .clientInit, containing: reference))
+            SandboxFault(.delayAfter(milliseconds: 1500), on: .clientInit, containing: reference))
         async let answer = lockstep.shop.post(
             "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         #expect(await waitUntil { !lockstep.sandbox.executionIDs(merchantReference: reference).isEmpty })
