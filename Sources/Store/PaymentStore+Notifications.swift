@@ -38,11 +38,15 @@ extension PaymentStore {
     /// Makes a batch of notifications durable, in one statement. What was here before is left as it is (M3).
     /// How many were new.
     public func insertNotifications(_ batch: [IncomingNotification]) async throws -> Int {
-        try await pool.query(
+        // In the order of their hashes, wherever they came in: two batches with the same deliveries then wait for each
+        // other in one direction only.
+        let rows = batch.map { (hash: Crypto.sha256($0.body), notification: $0) }
+            .sorted { $0.hash.lexicographicallyPrecedes($1.hash) }
+        return try await pool.query(
             """
             INSERT INTO notifications (body_hash, endpoint, body, received_at)
-            SELECT * FROM unnest(\(batch.map { Crypto.sha256($0.body) }), \(batch.map(\.endpoint)),
-                \(batch.map(\.body)), \(batch.map(\.receivedAt.stored)))
+            SELECT * FROM unnest(\(rows.map(\.hash)), \(rows.map(\.notification.endpoint)),
+                \(rows.map(\.notification.body)), \(rows.map(\.notification.receivedAt.stored)))
             ON CONFLICT (body_hash) DO NOTHING
             """
         ).affected
