@@ -74,7 +74,11 @@ extension JSON {
     }
 
     /// ``bytes`` as a string.
-    public var text: String { String(decoding: bytes, as: UTF8.self) }
+    public var text: String {
+        var out: [UInt8] = []
+        write(into: &out)
+        return String(decoding: out, as: UTF8.self)
+    }
 
     private func write(into out: inout [UInt8]) {
         switch self {
@@ -103,6 +107,12 @@ extension JSON {
 
     private static func write(_ string: String, into out: inout [UInt8]) {
         out.append(UInt8(ascii: "\""))
+        // Nearly every text goes out as it is.
+        if string.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            out.append(contentsOf: string.utf8)
+            out.append(UInt8(ascii: "\""))
+            return
+        }
         for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): out.append(contentsOf: [UInt8(ascii: "\\"), byte])

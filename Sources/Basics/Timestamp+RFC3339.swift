@@ -35,30 +35,65 @@ extension Timestamp {
     /// 0000-01-01T00:00:00Z to 9999-12-31T23:59:59Z.
     private static let writableSeconds: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
-    /// RFC 3339 in UTC, with three, six or nine fractional digits where the time has them, none otherwise.
+    /// RFC 3339 in UTC, with three, six or nine fractional digits where the time has them, none otherwise. A time before
+    /// the year 0 or after 9999, which has no such form, is written as the first or the last second that has one.
     public var rfc3339: String {
         let daySeconds = 86_400
-        let total = Int(seconds)
+        let writable = Timestamp.writableSeconds
+        let total = Int(min(max(seconds, writable.lowerBound), writable.upperBound))
         let days = total >= 0 ? total / daySeconds : (total - daySeconds + 1) / daySeconds
         let inDay = total - days * daySeconds
         let date = CivilDate(daysSince1970: days)
-        func padded(_ value: Int, _ width: Int) -> String {
-            let digits = String(value)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
-        }
-        var text = "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
-        text += "T\(padded(inDay / 3600, 2)):\(padded(inDay / 60 % 60, 2)):\(padded(inDay % 60, 2))"
         let nanos = Int(nanoseconds)
-        if nanos != 0 {
-            if nanos % 1_000_000 == 0 {
-                text += "." + padded(nanos / 1_000_000, 3)
-            } else if nanos % 1000 == 0 {
-                text += "." + padded(nanos / 1000, 6)
-            } else {
-                text += "." + padded(nanos, 9)
+        return String(unsafeUninitializedCapacity: 30) { buffer in
+            var text = DigitWriter(buffer)
+            text.write(date.year, 4)
+            text.write("-")
+            text.write(date.month, 2)
+            text.write("-")
+            text.write(date.day, 2)
+            text.write("T")
+            text.write(inDay / 3600, 2)
+            text.write(":")
+            text.write(inDay / 60 % 60, 2)
+            text.write(":")
+            text.write(inDay % 60, 2)
+            if nanos != 0 {
+                text.write(".")
+                if nanos % 1_000_000 == 0 {
+                    text.write(nanos / 1_000_000, 3)
+                } else if nanos % 1000 == 0 {
+                    text.write(nanos / 1000, 6)
+                } else {
+                    text.write(nanos, 9)
+                }
             }
+            text.write("Z")
+            return text.count
         }
-        return text + "Z"
+    }
+}
+
+/// Writes digits into a buffer that is large enough.
+private struct DigitWriter {
+    private let buffer: UnsafeMutableBufferPointer<UInt8>
+    private(set) var count = 0
+
+    init(_ buffer: UnsafeMutableBufferPointer<UInt8>) { self.buffer = buffer }
+
+    mutating func write(_ character: Unicode.Scalar) {
+        buffer[count] = UInt8(ascii: character)
+        count += 1
+    }
+
+    /// The number's last `width` decimal digits, with zeros before it.
+    mutating func write(_ number: Int, _ width: Int) {
+        var rest = number
+        for place in stride(from: count + width - 1, through: count, by: -1) {
+            buffer[place] = 0x30 + UInt8(rest % 10)
+            rest /= 10
+        }
+        count += width
     }
 }
 

@@ -63,10 +63,10 @@ extension PaymentStore {
 extension Transaction {
     /// Whether the execution is known here.
     func learn(_ facts: [Fact], about execution: ExecutionID) async throws -> Bool {
-        try await lockFacts(of: execution)
-        let new = try await insertFacts(facts, of: execution)
-        guard let id = try await checkout(of: execution) else { return false }
-        if new > 0, let checkout = try await lockCheckout(id) { try await settle(checkout) }
+        guard !facts.isEmpty else { return try await checkout(of: execution) != nil }
+        let (new, checkouts) = try await lockAndInsertFacts(facts.map { (execution, $0) })
+        guard let id = checkouts[execution] else { return false }
+        if !new.isEmpty, let checkout = try await lockCheckout(id) { try await settle(checkout) }
         return true
     }
 

@@ -41,7 +41,7 @@ extension PaymentStore {
         // In the order of their hashes, wherever they came in: two batches with the same deliveries then wait for each
         // other in one direction only.
         let rows = batch.map { (hash: Crypto.sha256($0.body), notification: $0) }
-            .sorted { $0.hash.lexicographicallyPrecedes($1.hash) }
+            .sorted { $0.hash.firstEightBytes < $1.hash.firstEightBytes }
         return try await pool.query(
             """
             INSERT INTO notifications (body_hash, endpoint, body, received_at)
@@ -130,13 +130,9 @@ extension PaymentStore {
 extension Transaction {
     /// Learns facts about many executions and settles what follows. Which of the executions are known here.
     fileprivate func learn(_ facts: [(execution: ExecutionID, fact: Fact)]) async throws -> Set<ExecutionID> {
-        let executions = Set(facts.map(\.execution))
-        guard !executions.isEmpty else { return [] }
-        try await lockFacts(of: executions)
-        let new = Set(try await insertFacts(facts))
-        let checkouts = try await checkouts(of: executions)
-        let changed = Set(new.compactMap { checkouts[$0] })
-        try await settle(try await lockCheckouts(Array(changed)))
+        guard !facts.isEmpty else { return [] }
+        let (new, checkouts) = try await lockAndInsertFacts(facts)
+        try await settle(try await lockCheckouts(Array(Set(new.compactMap { checkouts[$0] }))))
         return Set(checkouts.keys)
     }
 
@@ -207,5 +203,12 @@ extension Error {
     fileprivate var isAboutData: Bool {
         guard let error = self as? PostgresError else { return self is CorruptRow }
         return error.sqlState.map { $0.hasPrefix("22") || $0 == "23514" || $0 == "23502" } ?? false
+    }
+}
+
+extension Data {
+    /// Enough of a hash to have one order for all: only the same notification has the same ones.
+    fileprivate var firstEightBytes: UInt64 {
+        withUnsafeBytes { $0.count < 8 ? 0 : $0.loadUnaligned(as: UInt64.self) }
     }
 }

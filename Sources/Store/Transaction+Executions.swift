@@ -24,28 +24,31 @@ extension Transaction {
         try await readExecutions(of: [checkout])[checkout] ?? []
     }
 
-    /// The same for many checkouts, in two statements.
+    /// The same for many checkouts, in one round trip.
     func readExecutions(of checkouts: [CheckoutID]) async throws -> [CheckoutID: [StoredExecution]] {
-        let rows = try await query(
+        let results = try await connection.pipeline([
             """
             SELECT checkout_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency,
                 cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks,
                 check_at, changed_at
             FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) ORDER BY checkout_id, ordinal
-            """)
-        let ids = try rows.map { ExecutionID(try $0.decode("id", as: UUID.self)) }
-        let facts = ids.isEmpty ? [:] : try await readFacts(of: ids)
+            """,
+            Self.factsQuery(checkouts),
+        ])
+        let facts = try Self.facts(from: results[1])
         var executions: [CheckoutID: [StoredExecution]] = [:]
-        for (row, id) in zip(rows, ids) {
-            let checkout = CheckoutID(try row.decode("checkout_id", as: UUID.self))
-            executions[checkout, default: []].append(try Self.execution(from: row, facts: facts[id] ?? []))
+        for row in results[0] {
+            let (checkout, execution) = try Self.execution(from: row, facts: facts)
+            executions[checkout, default: []].append(execution)
         }
         return executions
     }
 
-    private static func execution(from row: PostgresRow, facts: [LearnedFact]) throws -> StoredExecution {
+    private static func execution(
+        from row: PostgresRow, facts all: [ExecutionID: [LearnedFact]]
+    ) throws -> (CheckoutID, StoredExecution) {
         let (
-            _, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
+            checkout, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
             authorized, captured, refunded, checks, checkAt, changedAt
         ) = try row.decode(
             (
@@ -53,7 +56,8 @@ extension Transaction {
                 Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
             ).self)
         let reason: CancelReason? = try cancelReason.map { try legal($0, "executions") }
-        return StoredExecution(
+        let facts = all[ExecutionID(id)] ?? []
+        let execution = StoredExecution(
             execution: CheckoutExecution(
                 reference: ExecutionReference(id: ExecutionID(id), workflowCode: workflowCode), ordinal: ordinal,
                 merchantReference: reference, amount: try Money(minor: minor, code: code, table: "executions"),
@@ -63,6 +67,7 @@ extension Transaction {
             storedCancelReported: cancelReported, storedAuthorizedMinor: authorized, storedCapturedMinor: captured,
             storedRefundedMinor: refunded, checks: checks, checkAt: checkAt?.timestamp,
             changedAt: changedAt.timestamp, facts: facts)
+        return (CheckoutID(checkout), execution)
     }
 
     /// Which checkout an execution belongs to; nil for one that isn't ours, or isn't known yet.
@@ -71,15 +76,17 @@ extension Transaction {
             .first.map { CheckoutID(try $0.decode("checkout_id", as: UUID.self)) }
     }
 
-    /// The same for many; those that aren't known are left out.
-    func checkouts(of executions: some Collection<ExecutionID>) async throws -> [ExecutionID: CheckoutID] {
-        guard !executions.isEmpty else { return [:] }
+    /// The same for many.
+    static func checkoutsQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
+        "SELECT id, checkout_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))"
+    }
+
+    /// What ``checkoutsQuery(_:)`` found; executions that aren't known are left out.
+    static func checkouts(from rows: PostgresRows) throws -> [ExecutionID: CheckoutID] {
         var checkouts: [ExecutionID: CheckoutID] = [:]
-        for row in try await query(
-            "SELECT id, checkout_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))")
-        {
-            let (id, checkout) = try row.decode((UUID, UUID).self)
-            checkouts[ExecutionID(id)] = CheckoutID(checkout)
+        for row in rows {
+            let (execution, checkout) = try row.decode((UUID, UUID).self)
+            checkouts[ExecutionID(execution)] = CheckoutID(checkout)
         }
         return checkouts
     }

@@ -11,8 +11,25 @@ extension Transaction {
 
     /// The same for many, always in one order, so that two who take several can't wait for each other.
     func lockFacts(of executions: some Collection<ExecutionID>) async throws {
-        let keys = Set(executions.map(\.lockKey)).sorted()
-        _ = try await query("SELECT pg_advisory_xact_lock(key) FROM unnest(\(keys)) AS key")
+        _ = try await query(Self.lockQuery(executions))
+    }
+
+    private static func lockQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
+        "SELECT pg_advisory_xact_lock(key) FROM unnest(\(Set(executions.map(\.lockKey)).sorted())) AS key"
+    }
+
+    /// Locks, adds, and looks to whom the executions belong, in one round trip.
+    ///
+    /// - Returns: the executions about which something was new, and the checkouts of those that are known here.
+    func lockAndInsertFacts(
+        _ learned: [(execution: ExecutionID, fact: Fact)]
+    ) async throws -> (new: Set<ExecutionID>, checkouts: [ExecutionID: CheckoutID]) {
+        let executions = Set(learned.map(\.execution))
+        let results = try await connection.pipeline([
+            Self.lockQuery(executions), insertQuery(learned), Self.checkoutsQuery(executions),
+        ])
+        let new = try results[1].map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
+        return (Set(new), try Self.checkouts(from: results[2]))
     }
 
     /// Adds facts; what was known before is left as it is. How many were new.
@@ -23,10 +40,13 @@ extension Transaction {
     /// The same for many executions; the execution of each fact that was new.
     func insertFacts(_ learned: [(execution: ExecutionID, fact: Fact)]) async throws -> [ExecutionID] {
         guard !learned.isEmpty else { return [] }
+        return try await query(insertQuery(learned)).map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
+    }
+
+    private func insertQuery(_ learned: [(execution: ExecutionID, fact: Fact)]) -> PostgresQuery {
         let facts = learned.map(\.fact)
         let currency = facts.map { ($0.amount ?? $0.captured ?? $0.refunded)?.currency.code }
-        return try await query(
-            """
+        return """
             INSERT INTO facts (execution_id, identity, kind, code, action, action_id, phase, success, amount_minor,
                 captured_minor, refunded_minor, currency, reason, action_required, payment_id, payment_method_code,
                 instrument_id, dispute_id, at_seconds, at_nanoseconds, source, learned_at)
@@ -40,21 +60,23 @@ extension Transaction {
                 \(facts.map(\.at.nanoseconds)), \(facts.map(\.source.rawValue))) AS fact
             ON CONFLICT DO NOTHING RETURNING execution_id
             """
-        ).map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
     }
 
-    /// All that is known of these executions.
-    func readFacts(of executions: [ExecutionID]) async throws -> [ExecutionID: [LearnedFact]] {
+    /// All that is known of the executions of these checkouts.
+    static func factsQuery(_ checkouts: [CheckoutID]) -> PostgresQuery {
+        """
+        SELECT execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor,
+            refunded_minor, currency, reason, action_required, payment_id, payment_method_code, instrument_id,
+            dispute_id, at_seconds, at_nanoseconds, source, learned_at
+        FROM facts WHERE execution_id IN (SELECT id FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))))
+        """
+    }
+
+    /// What ``factsQuery(_:)`` found.
+    static func facts(from rows: PostgresRows) throws -> [ExecutionID: [LearnedFact]] {
         var facts: [ExecutionID: [LearnedFact]] = [:]
-        let rows = try await query(
-            """
-            SELECT execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor,
-                refunded_minor, currency, reason, action_required, payment_id, payment_method_code, instrument_id,
-                dispute_id, at_seconds, at_nanoseconds, source, learned_at
-            FROM facts WHERE execution_id = ANY(\(executions.map(\.uuid)))
-            """)
         for row in rows {
-            let (execution, fact) = try Self.fact(from: row)
+            let (execution, fact) = try fact(from: row)
             facts[execution, default: []].append(fact)
         }
         return facts

@@ -78,6 +78,9 @@ struct TimestampTests {
             (Timestamp(seconds: -1, nanoseconds: 999_999_999), "1969-12-31T23:59:59.999999999Z"),
             (Timestamp(seconds: -86_400), "1969-12-31T00:00:00Z"),
             (Timestamp(seconds: -62_167_219_200), "0000-01-01T00:00:00Z"),
+            (Timestamp(seconds: -62_167_219_201), "0000-01-01T00:00:00Z"),
+            (Timestamp(seconds: .max - 1), "9999-12-31T23:59:59Z"),
+            (Timestamp(seconds: .min), "0000-01-01T00:00:00Z"),
         ])
     func writing(time: Timestamp, text: String) {
         #expect(time.rfc3339 == text)

@@ -50,8 +50,22 @@ extension ExecutionPicture {
 
     /// Each fact once, by its time, and at the same time by its identity, so that there is only one order.
     private static func inOrder(_ facts: some Collection<Fact>) -> [Fact] {
-        let byIdentity = Dictionary(facts.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
-        return byIdentity.sorted { ($0.value.at, $0.key) < ($1.value.at, $1.key) }.map(\.value)
+        let byTime = facts.sorted { $0.at < $1.at }
+        var ordered: [Fact] = []
+        ordered.reserveCapacity(byTime.count)
+        var rest = byTime[...]
+        while let first = rest.first {
+            let atOnce = rest.prefix { $0.at == first.at }
+            rest = rest.dropFirst(atOnce.count)
+            // The identity is a long text, and most facts have a moment of their own.
+            guard atOnce.count > 1 else {
+                ordered.append(first)
+                continue
+            }
+            let byIdentity = Dictionary(atOnce.map { ($0.identity, $0) }, uniquingKeysWith: { first, _ in first })
+            ordered += byIdentity.sorted { $0.key < $1.key }.map(\.value)
+        }
+        return ordered
     }
 
     /// The results of authorizations, confirmations and whatever else has an id.

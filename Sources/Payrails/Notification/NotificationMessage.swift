@@ -7,6 +7,10 @@ struct NotificationMessage {
     let shape: PayrailsNotification.Shape
     let event: String
     let details: JSON
+    let execution: JSON?
+    let executionID: ExecutionID?
+    /// By Payrails' clock.
+    let time: Timestamp?
 
     /// Nil when the object is none of the three.
     init?(_ json: JSON) {
@@ -26,6 +30,9 @@ struct NotificationMessage {
         } else {
             return nil
         }
+        execution = details["execution"]
+        executionID = execution?["id"]?.identifier() ?? json["workflowExecutionId"]?.identifier()
+        time = json["time"]?.timestamp ?? json["createdAt"]?.timestamp ?? details["executedAt"]?.timestamp
     }
 
     /// No official example shows what the history puts into `details`; the response is where a result would be.
@@ -40,16 +47,7 @@ struct NotificationMessage {
         return ExecutionReading.actionRequired(details) == nil ? "executionActionRequested" : "executionActionPending"
     }
 
-    var execution: JSON? { details["execution"] }
-
-    var executionID: ExecutionID? {
-        execution?["id"]?.identifier() ?? json["workflowExecutionId"]?.identifier()
-    }
-
     var merchantReference: String? { execution?["merchantReference"]?.reference }
 
     var actionID: String? { details["actionId"]?.word ?? json["workflowActionId"]?.word }
-
-    /// By Payrails' clock.
-    var time: Timestamp? { json["time"]?.timestamp ?? json["createdAt"]?.timestamp ?? details["executedAt"]?.timestamp }
 }

@@ -74,7 +74,9 @@ extension UUID: PostgresEncodable {
 
 extension Data: PostgresEncodable {
     public static var postgresType: PostgresType { .bytea }
-    public func encode(into buffer: inout PostgresBuffer) { buffer.append(contentsOf: self) }
+    public func encode(into buffer: inout PostgresBuffer) {
+        withUnsafeBytes { bytes in buffer.append(contentsOf: bytes) }
+    }
 }
 
 extension Optional: PostgresEncodable where Wrapped: PostgresEncodable {

@@ -48,8 +48,8 @@ enum PercentDecoding {
     static func segments(of path: String) -> [String]? {
         guard path.utf8.first == UInt8(ascii: "/") else { return nil }
         var out: [String] = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard let decoded = decode(part) else { return nil }
+        for part in path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+            guard let decoded = decode(Substring(part)) else { return nil }
             out.append(decoded)
         }
         return out

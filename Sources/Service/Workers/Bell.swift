@@ -6,8 +6,19 @@ public final class Bell: Sendable {
     private struct State {
         var count = 0
         var isClosed = false
-        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var waiting: [Int: Waiting] = [:]
         var nextWaiter = 0
+    }
+    private struct Waiting {
+        let continuation: CheckedContinuation<Void, Never>
+        /// Ends the waiting when its time is over. Ended itself when the bell rings: else one would stay behind for
+        /// every ring.
+        var timer: Task<Void, Never>?
+
+        func wake() {
+            timer?.cancel()
+            continuation.resume()
+        }
     }
     private let state = Mutex(State())
 
@@ -27,9 +38,9 @@ public final class Bell: Sendable {
         let waiting = state.withLock { state in
             change(&state)
             defer { state.waiting = [:] }
-            return state.waiting.values.map { $0 }
+            return Array(state.waiting.values)
         }
-        for continuation in waiting { continuation.resume() }
+        for waiting in waiting { waiting.wake() }
     }
 
     /// Waits until it is rung, closed, the time is over, or the task is cancelled.
@@ -42,19 +53,21 @@ public final class Bell: Sendable {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
                     guard state.count == count, !state.isClosed, !Task.isCancelled else { return true }
-                    state.waiting[id] = continuation
+                    state.waiting[id] = Waiting(continuation: continuation)
                     return false
                 }
                 guard !isOver else { return continuation.resume() }
-                Task {
-                    try? await Task.sleep(for: limit)
+                let timer = Task {
+                    // Cancelled: somebody has woken the waiting one already.
+                    guard (try? await Task.sleep(for: limit)) != nil else { return }
                     release(id)
                 }
+                state.withLock { $0.waiting[id]?.timer = timer }
             }
         } onCancel: {
             release(id)
         }
     }
 
-    private func release(_ id: Int) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
+    private func release(_ id: Int) { state.withLock { $0.waiting.removeValue(forKey: id) }?.wake() }
 }

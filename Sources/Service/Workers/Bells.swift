@@ -2,6 +2,8 @@
 public struct Bells: Sendable {
     /// Notifications were stored.
     let notifications = Bell()
+    /// More notifications wait than one batch holds.
+    let backlog = Bell()
     /// Something was written down that is to be sent to the provider.
     let operations = Bell()
     /// Events were written.
@@ -16,6 +18,6 @@ public struct Bells: Sendable {
 
     /// Wakes everyone for good.
     func close() {
-        for bell in [notifications, operations, feed, time] { bell.close() }
+        for bell in [notifications, backlog, operations, feed, time] { bell.close() }
     }
 }

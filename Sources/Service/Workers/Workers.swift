@@ -68,7 +68,19 @@ public struct Workers: Sendable {
             }
             guard !isIdle else { return }
             group.addTask {
-                await loop(every: pace.notifications, orWhen: bells.notifications) { try await applyNotifications() }
+                await loop(every: pace.notifications, orWhen: bells.notifications) {
+                    let count = try await applyNotifications()
+                    if count >= Self.applyBatch { bells.backlog.ring() }
+                    return count
+                }
+            }
+            // While one batch is decided here, the database can work on another. Only where more waits than one batch:
+            // two that share little cost more than one that has it all.
+            group.addTask {
+                await loop(every: pace.counting, orWhen: bells.backlog) {
+                    let count = try await applyNotifications()
+                    return count >= Self.applyBatch ? count : 0
+                }
             }
             group.addTask {
                 await loop(every: pace.operations, orWhen: bells.operations) { try await advanceOperations() }
