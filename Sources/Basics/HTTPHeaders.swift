@@ -42,6 +42,8 @@ extension String {
     /// Equality for protocol words: ASCII letters of either case are the same, all else must be equal byte for byte.
     public func equalsIgnoringASCIICase(_ other: String) -> Bool {
         utf8.count == other.utf8.count
-            && utf8.elementsEqual(other.utf8) { $0 == $1 || ($0 | 0x20 == $1 | 0x20 && (0x61...0x7A).contains($0 | 0x20)) }
+            && utf8.elementsEqual(other.utf8) {
+                $0 == $1 || ($0 | 0x20 == $1 | 0x20 && (0x61...0x7A).contains($0 | 0x20))
+            }
     }
 }
