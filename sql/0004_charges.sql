@@ -1,7 +1,8 @@
 -- Saved instruments, and charges without the customer: one charge for each period of a subscription, or an unscheduled
 -- one, with its attempts inside. An attempt is one execution at the provider.
 --
--- Lock order: advisory lock of an execution, then checkout rows, then charge rows, then executions, then operations.
+-- Lock order: advisory lock of an execution, then instruments, then checkout rows, then charge rows, then executions,
+-- then operations.
 
 -- What the provider showed of each instrument when it was last read; the shop was told of every difference since it
 -- became known here.
@@ -61,6 +62,9 @@ CREATE TABLE charges (
     created_by         uuid,
     creation_key       text,
     created_at         timestamptz NOT NULL,
+    -- A charge's personal data goes once it is long over; the holder's reference becomes empty.
+    personal_data_removed_at timestamptz
+        CHECK (personal_data_removed_at IS NULL OR (holder_reference = '' AND meta IS NULL)),
     -- A period is charged once.
     UNIQUE (subscription_id, period_index),
     CHECK (num_nulls(subscription_id, period_index, period_start, period_end) IN (0, 4)),
@@ -74,6 +78,8 @@ CREATE INDEX charges_due_unscheduled ON charges (next_attempt_at)
     WHERE next_attempt_at IS NOT NULL AND subscription_id IS NULL;
 CREATE INDEX charges_due_periods ON charges (next_attempt_at)
     WHERE next_attempt_at IS NOT NULL AND subscription_id IS NOT NULL;
+CREATE INDEX charges_personal_data ON charges (created_at)
+    WHERE personal_data_removed_at IS NULL AND state IN ('succeeded','failed','needsCustomer','skipped');
 CREATE INDEX charges_settle ON charges (settle_at) WHERE settle_at IS NOT NULL;
 
 CREATE TABLE charge_attempts (

@@ -130,10 +130,11 @@ extension Transaction {
         guard !executions.isEmpty else { return [] }
         try await lockFacts(of: executions)
         let new = Set(try await insertFacts(facts))
-        let checkouts = try await checkouts(of: executions)
-        let changed = Set(new.compactMap { checkouts[$0] })
-        try await settle(try await lockCheckouts(Array(changed)))
-        return Set(checkouts.keys)
+        let owners = try await owners(of: executions)
+        let changed = Set(new.compactMap { owners[$0] })
+        let checkouts = try await lockCheckouts(changed.checkouts)
+        try await settle(checkouts, try await lockCharges(changed.charges))
+        return Set(owners.keys)
     }
 
     /// Writes down what became of each notification.

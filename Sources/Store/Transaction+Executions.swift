@@ -21,35 +21,44 @@ struct StoredExecution {
 extension Transaction {
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
-        try await readExecutions(of: [checkout])[checkout] ?? []
+        try await readExecutions(of: .checkout(checkout))
     }
 
-    /// The same for many checkouts, in two statements.
-    func readExecutions(of checkouts: [CheckoutID]) async throws -> [CheckoutID: [StoredExecution]] {
-        let rows = try await query(
-            """
-            SELECT checkout_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency,
-                cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks,
-                check_at, changed_at
-            FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) ORDER BY checkout_id, ordinal
-            """)
-        let ids = try rows.map { ExecutionID(try $0.decode("id", as: UUID.self)) }
-        let facts = ids.isEmpty ? [:] : try await readFacts(of: ids)
-        var executions: [CheckoutID: [StoredExecution]] = [:]
-        for (row, id) in zip(rows, ids) {
-            let checkout = CheckoutID(try row.decode("checkout_id", as: UUID.self))
-            executions[checkout, default: []].append(try Self.execution(from: row, facts: facts[id] ?? []))
+    /// The same for whatever they are for.
+    func readExecutions(of owner: ExecutionOwner) async throws -> [StoredExecution] {
+        try await readExecutions(of: [owner])[owner] ?? []
+    }
+
+    /// The same for many, in two statements for each kind of owner.
+    func readExecutions(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: [StoredExecution]] {
+        var executions: [ExecutionOwner: [StoredExecution]] = [:]
+        for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
+        where !ids.isEmpty {
+            let rows = try await query(
+                """
+                SELECT checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor,
+                    currency, cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor,
+                    refunded_minor, checks, check_at, changed_at
+                FROM executions WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
+                """)
+            let known = try rows.map { ExecutionID(try $0.decode("id", as: UUID.self)) }
+            let facts = known.isEmpty ? [:] : try await readFacts(of: known)
+            for (row, id) in zip(rows, known) {
+                guard let owner = try ExecutionOwner(of: row) else { continue }
+                executions[owner, default: []].append(try Self.execution(from: row, facts: facts[id] ?? []))
+            }
         }
         return executions
     }
 
     private static func execution(from row: PostgresRow, facts: [LearnedFact]) throws -> StoredExecution {
         let (
-            _, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
+            _, _, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
             authorized, captured, refunded, checks, checkAt, changedAt
         ) = try row.decode(
             (
-                UUID, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp, Int64?,
+                UUID?, UUID?, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp,
+                Int64?,
                 Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
             ).self)
         let reason: CancelReason? = try cancelReason.map { try legal($0, "executions") }
@@ -65,36 +74,39 @@ extension Transaction {
             changedAt: changedAt.timestamp, facts: facts)
     }
 
-    /// Which checkout an execution belongs to; nil for one that isn't ours, or isn't known yet.
+    /// What an execution is for; nil for one that isn't ours, or isn't known yet.
+    func owner(of execution: ExecutionID) async throws -> ExecutionOwner? {
+        try await owners(of: [execution])[execution]
+    }
+
+    /// The checkout that an execution belongs to; nil also for one of a charge.
     func checkout(of execution: ExecutionID) async throws -> CheckoutID? {
-        try await query("SELECT checkout_id FROM executions WHERE id = \(execution.uuid)")
-            .first.map { CheckoutID(try $0.decode("checkout_id", as: UUID.self)) }
+        if case .checkout(let id) = try await owner(of: execution) { id } else { nil }
     }
 
     /// The same for many; those that aren't known are left out.
-    func checkouts(of executions: some Collection<ExecutionID>) async throws -> [ExecutionID: CheckoutID] {
+    func owners(of executions: some Collection<ExecutionID>) async throws -> [ExecutionID: ExecutionOwner] {
         guard !executions.isEmpty else { return [:] }
-        var checkouts: [ExecutionID: CheckoutID] = [:]
+        var owners: [ExecutionID: ExecutionOwner] = [:]
         for row in try await query(
-            "SELECT id, checkout_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))")
+            "SELECT id, checkout_id, charge_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))")
         {
-            let (id, checkout) = try row.decode((UUID, UUID).self)
-            checkouts[ExecutionID(id)] = CheckoutID(checkout)
+            owners[ExecutionID(try row.decode("id", as: UUID.self))] = try ExecutionOwner(of: row)
         }
-        return checkouts
+        return owners
     }
 
     /// Makes an execution known. Again for the same one: nothing.
     func insertExecution(
-        _ reference: ExecutionReference, checkout: CheckoutID, ordinal: Int, merchantReference: String, amount: Money,
+        _ reference: ExecutionReference, owner: ExecutionOwner, ordinal: Int, merchantReference: String, amount: Money,
         payload: InitPayload?
     ) async throws {
         _ = try await query(
             """
-            INSERT INTO executions (id, checkout_id, ordinal, workflow_code, merchant_reference, state, amount_minor,
+            INSERT INTO executions (id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, state, amount_minor,
                 currency, init_version, init_data, created_at, changed_at)
-            VALUES (\(reference.id.uuid), \(checkout.uuid), \(ordinal), \(reference.workflowCode),
-                \(merchantReference), 'created', \(amount.minor), \(amount.currency.code), \(payload?.version),
+            VALUES (\(reference.id.uuid), \(owner.checkout?.uuid), \(owner.charge?.uuid), \(ordinal),
+                \(reference.workflowCode), \(merchantReference), 'created', \(amount.minor), \(amount.currency.code), \(payload?.version),
                 \(payload?.data.reveal), \(now.stored), \(now.stored))
             ON CONFLICT (id) DO NOTHING
             """)
@@ -124,4 +136,25 @@ extension Transaction {
             WHERE id = \(execution.uuid)
             """)
     }
+}
+
+extension ExecutionOwner {
+    var checkout: CheckoutID? { if case .checkout(let id) = self { id } else { nil } }
+    var charge: ChargeID? { if case .charge(let id) = self { id } else { nil } }
+
+    /// From `checkout_id` and `charge_id`; nil where both are empty.
+    init?(of row: PostgresRow) throws {
+        if let id = try row.decode("checkout_id", as: UUID?.self) {
+            self = .checkout(CheckoutID(id))
+        } else if let id = try row.decode("charge_id", as: UUID?.self) {
+            self = .charge(ChargeID(id))
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Collection<ExecutionOwner> {
+    var checkouts: [CheckoutID] { compactMap(\.checkout) }
+    var charges: [ChargeID] { compactMap(\.charge) }
 }

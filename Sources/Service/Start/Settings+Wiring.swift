@@ -28,6 +28,7 @@ extension Settings {
         return PaymentStore.Policy(
             settlement: Settlement.Rules(
                 mismatch: rules.mismatch == .hold ? .hold : .cancel, failureSettle: rules.failureSettle),
+            charges: ChargeSettlement.Rules(failureSettle: rules.failureSettle), expiryZone: renewal.expiryZone,
             references: PaymentReference(separator: rules.referenceSeparator),
             healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
