@@ -70,7 +70,8 @@ extension Orchestrator {
             _ = try await createSession(planned)
         case .moveAmount: try await resumeMove(claimed)
         // Nobody writes these down yet.
-        case .createExecution, .authorize, .tokenization, .changeInstrument, .deleteInstrument: return
+        case .createExecution, .authorize: return
+        case .tokenization, .changeInstrument, .deleteInstrument: try await lookInto(claimed.operation)
         case .capture, .cancel, .refund:
             guard claimed.operation.state == .acknowledged else {
                 _ = try await send(claimed)
