@@ -69,8 +69,7 @@ extension Orchestrator {
             guard let planned = try await store.resumePlannedSession(claimed) else { return }
             _ = try await createSession(planned)
         case .moveAmount: try await resumeMove(claimed)
-        // Nobody writes these down yet.
-        case .createExecution, .authorize: return
+        case .createExecution, .authorize: try await ChargeRunner(self).resume(claimed)
         case .tokenization, .changeInstrument, .deleteInstrument: try await lookInto(claimed.operation)
         case .capture, .cancel, .refund:
             guard claimed.operation.state == .acknowledged else {

@@ -31,6 +31,8 @@ extension Assembly {
             Endpoint.listInstruments.handled(by: api.listInstruments),
             Endpoint.changeInstrument.handled(by: api.changeInstrument),
             Endpoint.deleteInstrument.handled(by: api.deleteInstrument),
+            Endpoint.createCharge.handled(by: api.createCharge),
+            Endpoint.getCharge.handled(by: api.readCharge),
             Endpoint.getExecution.handled(by: api.readExecution),
             Endpoint.capture.handled(by: api.capture),
             Endpoint.cancel.handled(by: api.cancelExecution),

@@ -34,6 +34,13 @@ extension Settings {
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 
+    /// How charges without the customer are made.
+    public var charging: Orchestrator.Charging {
+        var charging = Orchestrator.Charging(returnURL: http.returnURL?.exact)
+        if let payrails { charging.keyLife = payrails.idempotencyRetention }
+        return charging
+    }
+
     var server: HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration(host: http.listen.host, port: http.listen.port)
         configuration.maximumConnections = http.maximumConnections

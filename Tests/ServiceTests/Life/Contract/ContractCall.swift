@@ -90,6 +90,7 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
             "PATCH", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" },
             body: { _ in ["default": true] }),
         ContractCall("DELETE", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" }),
+        ContractCall("GET", "charge", .payments, path: { "/v1/charges/\($0.checkout)" }),
     ]
 
     /// And those that name nothing, or whose answer is the same for what isn't there.
@@ -112,7 +113,13 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
                 "POST", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" },
                 body: { ["instrumentId": .string($0.checkout)] }),
             ContractCall("GET", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" }),
-        ]
+            ContractCall(
+                "POST", "charges", .payments, path: { _ in "/v1/charges" },
+                body: {
+                    [
+                        "merchantReference": .string($0.reference + "-charge"), "holderReference": "cust",
+                        "instrumentId": .string($0.checkout), "amount": euros,
+                    ]
                 }),
         ]
 

@@ -149,8 +149,9 @@ struct InstrumentTests {
         let replaced = try await tells(1, card)
         #expect(replaced[0]["expiry"] == ["month": 1, "year": 2034, "state": "valid"])
         #expect(replaced[0]["hasNetworkToken"] == true, "a list doesn't tell of tokens, and takes none away")
+        // Read by a charge.
         _ = lockstep.sandbox.changeInstrument(card.id, status: "disabled")
-        #expect(try await list(card.holder).first?["status"] == "disabled")
+        #expect(try await lockstep.charge(card).reply.json["reason"] == "instrument-disabled")
         #expect(try await tells(2, card)[1]["status"] == "disabled")
         _ = lockstep.sandbox.changeInstrument(card.id, status: "deleted")
         #expect(try await list(card.holder).isEmpty)
@@ -259,9 +260,4 @@ struct TokenizationTests {
         lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .clientInit, containing: mine.holder))
         #expect(try await tokenize(["holderReference": holder]).outcome == "502 creation-refused")
     }
-}
-
-extension JSONCaller.Reply {
-    /// Where the faults of a 422 are, in their order.
-    var pointers: [String] { (json["errors"]?.array ?? []).compactMap { $0["pointer"]?.string } }
 }
