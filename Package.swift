@@ -27,7 +27,9 @@ let package = Package(
         .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Basics"]),
 
         // The domain: pure Swift.
-        .target(name: "Lockstep", dependencies: ["Basics"], resources: [.embedInCode("Money/currencies.csv")]),
+        .target(
+            name: "Lockstep", dependencies: ["Basics"],
+            resources: [.embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json")]),
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
@@ -37,6 +39,7 @@ let package = Package(
                 .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
+                .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
             ]),
         .target(
             name: "Service",

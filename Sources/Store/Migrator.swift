@@ -22,6 +22,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 3, name: "retention", script: text(PackageResources._003_retention_sql),
             check: text(PackageResources._003_retention_check_sql)),
+        Migration(
+            version: 4, name: "charges", script: text(PackageResources._004_charges_sql),
+            check: text(PackageResources._004_charges_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

@@ -119,9 +119,11 @@ extension Transaction {
     /// Learns facts about many executions and settles what follows. Which of the executions are known here.
     fileprivate func learn(_ facts: [(execution: ExecutionID, fact: Fact)]) async throws -> Set<ExecutionID> {
         guard !facts.isEmpty else { return [] }
-        let (new, checkouts) = try await lockAndInsertFacts(facts)
-        try await settle(try await lockCheckouts(Array(Set(new.compactMap { checkouts[$0] }))))
-        return Set(checkouts.keys)
+        let (new, owners) = try await lockAndInsertFacts(facts)
+        let changed = Set(new.compactMap { owners[$0] })
+        let checkouts = try await lockCheckouts(changed.checkouts)
+        try await settle(checkouts, try await lockCharges(changed.charges))
+        return Set(owners.keys)
     }
 
     /// Writes down what became of each notification.

@@ -13,6 +13,11 @@ public enum EventType: String, Hashable, Sendable, CaseIterable {
     case executionCancelled = "execution.cancelled"
     case executionRefunded = "execution.refunded"
     case operationFailed = "operation.failed"
+    case chargeSucceeded = "charge.succeeded"
+    case chargeFailed = "charge.failed"
+    case chargeNeedsCustomer = "charge.needs_customer"
+    case chargeSkipped = "charge.skipped"
+    case instrumentChanged = "instrument.changed"
     case disputeChanged = "dispute.changed"
 
     /// `checkout`, `execution`, …

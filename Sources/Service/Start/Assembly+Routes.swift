@@ -26,6 +26,13 @@ extension Assembly {
             Endpoint.cancelCheckout.handled(by: api.cancelCheckout),
             Endpoint.prePayment.handled { try await api.checkPrePayment($0, within: budget) }
                 .answeringAnyway(within: budget, API.refuseInternally),
+            Endpoint.createTokenization.handled(by: api.createTokenization),
+            Endpoint.saveInstrument.handled(by: api.saveInstrument),
+            Endpoint.listInstruments.handled(by: api.listInstruments),
+            Endpoint.changeInstrument.handled(by: api.changeInstrument),
+            Endpoint.deleteInstrument.handled(by: api.deleteInstrument),
+            Endpoint.createCharge.handled(by: api.createCharge),
+            Endpoint.getCharge.handled(by: api.readCharge),
             Endpoint.getExecution.handled(by: api.readExecution),
             Endpoint.capture.handled(by: api.capture),
             Endpoint.cancel.handled(by: api.cancelExecution),

@@ -72,7 +72,7 @@ public final class LockstepService: Sendable {
             let orchestrator = Orchestrator(
                 store: store,
                 provider: PayrailsClient(payrails.configuration, transport: client), owner: identifiers.next(),
-                log: log)
+                charging: settings.charging, log: log)
             let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,

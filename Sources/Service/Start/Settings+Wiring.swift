@@ -28,9 +28,17 @@ extension Settings {
         return PaymentStore.Policy(
             settlement: Settlement.Rules(
                 mismatch: rules.mismatch == .hold ? .hold : .cancel, failureSettle: rules.failureSettle),
+            charges: ChargeSettlement.Rules(failureSettle: rules.failureSettle), expiryZone: renewal.expiryZone,
             references: PaymentReference(separator: rules.referenceSeparator),
             healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
+    }
+
+    /// How charges without the customer are made.
+    public var charging: Orchestrator.Charging {
+        var charging = Orchestrator.Charging(returnURL: http.returnURL?.exact)
+        if let payrails { charging.keyLife = payrails.idempotencyRetention }
+        return charging
     }
 
     var server: HTTPServerConfiguration {

@@ -85,6 +85,9 @@ public struct Workers: Sendable {
             group.addTask {
                 await loop(every: pace.operations, orWhen: bells.operations) { try await advanceOperations() }
             }
+            group.addTask {
+                await loop(every: pace.operations, orWhen: bells.operations) { try await advanceCharges() }
+            }
             group.addTask { await loop(every: pace.readings, orWhen: bells.time) { try await readExecutions() } }
             group.addTask {
                 await loop(every: pace.settling, orWhen: bells.time) {
@@ -163,6 +166,26 @@ public struct Workers: Sendable {
                     } catch {
                         log.error(
                             "an operation could not be advanced", .operation(operation.operation.id), .error(error))
+                    }
+                }
+            }
+        }
+        if !claimed.isEmpty { bells.feed.ring() }
+        return claimed.count
+    }
+
+    /// Begins attempts of unscheduled charges that nobody works on. What is begun goes on as operations.
+    func advanceCharges() async throws -> Int {
+        let claimed = try await orchestrator.store.claimUnscheduledCharges(limit: pace.concurrency)
+        let runner = ChargeRunner(orchestrator)
+        await withTaskGroup { group in
+            for charge in claimed {
+                group.addTask {
+                    do {
+                        _ = try await runner.run(charge)
+                    } catch {
+                        log.error(
+                            "a charge could not be attempted", .id("chargeId", charge.charge.id.uuid), .error(error))
                     }
                 }
             }

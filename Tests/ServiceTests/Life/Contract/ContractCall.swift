@@ -86,6 +86,11 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
         ContractCall(
             "POST", "refund", .payments, path: { "/v1/executions/\($0.execution)/refund" }, body: { _ in [:] }),
         ContractCall("GET", "operation", .payments, path: { "/v1/operations/\($0.checkout)" }),
+        ContractCall(
+            "PATCH", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" },
+            body: { _ in ["default": true] }),
+        ContractCall("DELETE", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" }),
+        ContractCall("GET", "charge", .payments, path: { "/v1/charges/\($0.checkout)" }),
     ]
 
     /// And those that name nothing, or whose answer is the same for what isn't there.
@@ -101,6 +106,21 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
                 "POST", "pre-payment", .checkouts, client: true, path: { _ in "/v1/pre-payment" },
                 body: { ["executionId": .string($0.execution), "paymentMethodCode": "card"] }),
             ContractCall("GET", "events", nil, path: { _ in "/v1/events" }),
+            ContractCall(
+                "POST", "tokenizations", .instruments, path: { _ in "/v1/tokenizations" },
+                body: { ["holderReference": .string($0.reference)] }),
+            ContractCall(
+                "POST", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" },
+                body: { ["instrumentId": .string($0.checkout)] }),
+            ContractCall("GET", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" }),
+            ContractCall(
+                "POST", "charges", .payments, path: { _ in "/v1/charges" },
+                body: {
+                    [
+                        "merchantReference": .string($0.reference + "-charge"), "holderReference": "cust",
+                        "instrumentId": .string($0.checkout), "amount": euros,
+                    ]
+                }),
         ]
 
     static let euros: JSON = ["value": "49.99", "currency": "EUR"]
