@@ -56,7 +56,8 @@ extension Transaction {
         from row: PostgresRow, facts all: [ExecutionID: [LearnedFact]]
     ) throws -> (ExecutionOwner, StoredExecution)? {
         let (
-            checkout, charge, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
+            checkout, charge, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported,
+            createdAt,
             authorized, captured, refunded, checks, checkAt, changedAt
         ) = try row.decode(
             (
