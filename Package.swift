@@ -29,7 +29,10 @@ let package = Package(
         // The domain: pure Swift.
         .target(
             name: "Lockstep", dependencies: ["Basics"],
-            resources: [.embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json")]),
+            resources: [
+                .embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json"),
+                .embedInCode("Renewal/dunning.json"),
+            ]),
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
