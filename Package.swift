@@ -43,6 +43,7 @@ let package = Package(
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
                 .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
+                .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
             ]),
         .target(
             name: "Service",
