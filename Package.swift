@@ -56,7 +56,9 @@ let package = Package(
         .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox", "Basics"]),
         .executableTarget(
             name: "lockstep-bench",
-            dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),
+            dependencies: [
+                "Service", "Store", "Lockstep", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics",
+            ]),
 
         .target(
             name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],
