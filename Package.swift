@@ -29,7 +29,10 @@ let package = Package(
         // The domain: pure Swift.
         .target(
             name: "Lockstep", dependencies: ["Basics"],
-            resources: [.embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json")]),
+            resources: [
+                .embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json"),
+                .embedInCode("Renewal/dunning.json"),
+            ]),
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
@@ -40,6 +43,7 @@ let package = Package(
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
                 .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
+                .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
             ]),
         .target(
             name: "Service",
@@ -52,7 +56,9 @@ let package = Package(
         .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox", "Basics"]),
         .executableTarget(
             name: "lockstep-bench",
-            dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),
+            dependencies: [
+                "Service", "Store", "Lockstep", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics",
+            ]),
 
         .target(
             name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],

@@ -25,6 +25,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 4, name: "charges", script: text(PackageResources._004_charges_sql),
             check: text(PackageResources._004_charges_check_sql)),
+        Migration(
+            version: 5, name: "subscriptions", script: text(PackageResources._005_subscriptions_sql),
+            check: text(PackageResources._005_subscriptions_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

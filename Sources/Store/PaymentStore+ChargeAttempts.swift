@@ -32,9 +32,10 @@ extension PaymentStore {
     /// - Parameters:
     ///   - instrument: as it was read just now.
     ///   - owner: who sends it; holds the operation's lease.
+    ///   - moment: when it counts as made, where that isn't now; later attempts are planned from it.
     /// - Returns: nil when the claim was over, or somebody else's attempt is open.
     public func beginAttempt(
-        of claimed: ClaimedCharge, with instrument: InstrumentSnapshot, owner: UUID
+        of claimed: ClaimedCharge, with instrument: InstrumentSnapshot, owner: UUID, at moment: Timestamp? = nil
     ) async throws -> PlannedExecution? {
         try await transact { transaction in
             try await transaction.learnInstrument(instrument, holder: claimed.charge.holderReference)
@@ -45,7 +46,7 @@ extension PaymentStore {
             let attempt = ChargeAttempt(
                 number: number, merchantReference: charge.reference(ofAttempt: number, by: policy.references),
                 instrument: instrument.id, paymentMethod: instrument.paymentMethod, amount: charge.amount,
-                begunAt: transaction.now)
+                begunAt: moment ?? transaction.now)
             let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .createExecution, owner: .charge(charge.id),
                 execution: nil, key: IdempotencyKey(identifiers.next()), state: .sent, amount: charge.amount,

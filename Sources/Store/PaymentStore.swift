@@ -6,8 +6,8 @@ import Postgres
 /// The books: everything that Lockstep knows, in PostgreSQL. The only target with SQL in it.
 ///
 /// Each public method is one transaction that leaves the books whole. None of them calls anything outside, and all
-/// take their locks in one order: the advisory lock of an execution, instruments, its checkout or charge, executions,
-/// operations.
+/// take their locks in one order: the advisory lock of an execution, instruments, its checkout, or its subscription and
+/// charge, executions, operations.
 public struct PaymentStore: Sendable {
     public let pool: PostgresPool
     let clock: WallClock
@@ -18,6 +18,9 @@ public struct PaymentStore: Sendable {
     public struct Policy: Sendable {
         public var settlement: Settlement.Rules
         public var charges: ChargeSettlement.Rules
+        public var renewal: RenewalPlan.Rules
+        /// How long before a card's last day the shop is told (`LOCKSTEP_EXPIRY_NOTICE_DAYS`).
+        public var expiryNotice: Duration
         /// Where "this month" is read for a card's expiry (`LOCKSTEP_EXPIRY_ZONE`).
         public var expiryZone: TimeZone
         public var references: PaymentReference
@@ -33,12 +36,15 @@ public struct PaymentStore: Sendable {
 
         public init(
             settlement: Settlement.Rules = .init(), charges: ChargeSettlement.Rules = .init(),
+            renewal: RenewalPlan.Rules = .init(), expiryNotice: Duration = .seconds(30 * 86_400),
             expiryZone: TimeZone = .lastOnEarth, references: PaymentReference = .init(),
             healing: HealingSchedule = .init(), lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
             initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600)
         ) {
             self.settlement = settlement
             self.charges = charges
+            self.renewal = renewal
+            self.expiryNotice = expiryNotice
             self.expiryZone = expiryZone
             self.references = references
             self.healing = healing

@@ -16,11 +16,26 @@ extension Transaction {
     /// The same for many, always in the order of their ids.
     func lockCharges(_ ids: [ChargeID]) async throws -> [Charge] {
         guard !ids.isEmpty else { return [] }
-        let rows = try await query(
+        // Their subscriptions first: what becomes of a charge is told to its subscription in the same transaction.
+        let rows = try await connection.pipeline([
+            """
+            SELECT FROM subscriptions
+            WHERE id IN (SELECT subscription_id FROM charges WHERE id = ANY(\(ids.map(\.uuid))))
+            ORDER BY id FOR UPDATE
+            """,
             """
             SELECT \(unescaped: Self.chargeColumns) FROM charges WHERE id = ANY(\(ids.map(\.uuid)))
             ORDER BY id FOR UPDATE
-            """)
+            """,
+        ])
+        return try await charges(from: rows[1])
+    }
+
+    /// The same without a lock.
+    func readCharges(_ ids: [ChargeID]) async throws -> [Charge] {
+        guard !ids.isEmpty else { return [] }
+        let rows = try await query(
+            "SELECT \(unescaped: Self.chargeColumns) FROM charges WHERE id = ANY(\(ids.map(\.uuid)))")
         return try await charges(from: rows)
     }
 
@@ -109,21 +124,15 @@ extension Transaction {
         _ = try await query("SELECT pg_advisory_xact_lock(hashtextextended(\(reference), 0))")
     }
 
-    /// Whether a checkout or a charge has this reference.
+    /// Whether a checkout, a charge or a subscription has this reference.
     func isTaken(_ reference: String) async throws -> Bool {
         try await query(
             """
             SELECT EXISTS (SELECT FROM checkouts WHERE merchant_reference = \(reference) AND released_at IS NULL)
                 OR EXISTS (SELECT FROM charges WHERE merchant_reference = \(reference) AND subscription_id IS NULL)
+                OR EXISTS (SELECT FROM subscriptions WHERE merchant_reference = \(reference))
                 AS taken
             """
         ).first?.decode("taken", as: Bool.self) ?? false
-    }
-
-    /// What follows an attempt that failed, by charge. An unscheduled charge has one attempt: its reference is its own.
-    func readAfterFailure(
-        of charges: [Charge]
-    ) async throws -> @Sendable (Charge, ChargeAttempt) -> ChargeSettlement.AfterFailure {
-        return { _, _ in .final }
     }
 }

@@ -37,6 +37,7 @@ extension Transaction {
             charge, holdings[.charge(charge.id)] ?? Holdings(), refused: refused,
             afterFailure: { afterFailure(charge, $0) })
         try await write(changes)
+        try await settleSubscriptions([(charge, settled)])
         return settled
     }
 
@@ -52,17 +53,20 @@ extension Transaction {
         guard !checkouts.isEmpty || !charges.isEmpty else { return }
         let holdings = try await readHoldings(of: checkouts.map { .checkout($0.id) } + charges.map { .charge($0.id) })
         var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        var settledCharges: [(before: Charge, after: Charge)] = []
         for checkout in checkouts {
             _ = changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: [])
         }
         if !charges.isEmpty {
             let afterFailure = try await readAfterFailure(of: charges)
             for charge in charges {
-                _ = changes.settle(
+                let settled = changes.settle(
                     charge, holdings[.charge(charge.id)] ?? Holdings(), afterFailure: { afterFailure(charge, $0) })
+                settledCharges.append((charge, settled))
             }
         }
         try await write(changes)
+        try await settleSubscriptions(settledCharges)
     }
 
     func readHoldings(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: Holdings] {

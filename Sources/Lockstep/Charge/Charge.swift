@@ -16,20 +16,7 @@ public struct Charge: Hashable, Sendable {
         case skipped
     }
 
-    /// A period of a subscription.
-    public struct Period: Hashable, Sendable {
-        /// From 1.
-        public let index: Int
-        public let start: CivilDate
-        /// The day after its last.
-        public let end: CivilDate
-
-        public init(index: Int, start: CivilDate, end: CivilDate) {
-            self.index = index
-            self.start = start
-            self.end = end
-        }
-    }
+    public typealias Period = BillingPeriod
 
     public let id: ChargeID
     /// Nil, as the period, for an unscheduled charge.

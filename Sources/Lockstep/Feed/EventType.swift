@@ -17,8 +17,14 @@ public enum EventType: String, Hashable, Sendable, CaseIterable {
     case chargeFailed = "charge.failed"
     case chargeNeedsCustomer = "charge.needs_customer"
     case chargeSkipped = "charge.skipped"
+    case instrumentExpiring = "instrument.expiring"
     case instrumentChanged = "instrument.changed"
     case disputeChanged = "dispute.changed"
+    case subscriptionPastDue = "subscription.past_due"
+    case subscriptionNeedsInstrument = "subscription.needs_instrument"
+    case subscriptionRecovered = "subscription.recovered"
+    case subscriptionCancelled = "subscription.cancelled"
+    case subscriptionEnded = "subscription.ended"
 
     /// `checkout`, `execution`, …
     public var subject: String { String(rawValue.prefix { $0 != "." }) }

@@ -35,8 +35,12 @@ public struct ChargeRunner: Sendable {
 
     /// Makes the next attempt of a claimed charge.
     ///
-    /// - Parameter looked: what its instrument was found to be just now; nil reads it.
-    public func run(_ claimed: ClaimedCharge, looked: InstrumentLook? = nil) async throws -> Result {
+    /// - Parameters:
+    ///   - looked: what its instrument was found to be just now; nil reads it.
+    ///   - moment: the clock for its expiry and for what follows it (`--as-of`); nil for now.
+    public func run(
+        _ claimed: ClaimedCharge, looked: InstrumentLook? = nil, at moment: Timestamp? = nil
+    ) async throws -> Result {
         let charge = claimed.charge
         let look =
             if let looked { looked } else {
@@ -49,20 +53,26 @@ public struct ChargeRunner: Sendable {
         case .missing: return try await skip(claimed, for: .missing, nil)
         case .anotherHolder(let instrument): return try await skip(claimed, for: .anotherHolder, instrument)
         case .found(let instrument):
-            if let obstacle = obstacle(instrument, charge) { return try await skip(claimed, for: obstacle, instrument) }
+            if let obstacle = obstacle(instrument, charge, at: moment) {
+                return try await skip(claimed, for: obstacle, instrument)
+            }
             guard orchestrator.charging.returnURL != nil else {
                 log.error("charges can't be made: LOCKSTEP_RETURN_URL must be set")
                 return try await postpone(claimed, seconds: nil)
             }
-            guard let planned = try await store.beginAttempt(of: claimed, with: instrument, owner: orchestrator.owner)
+            guard
+                let planned = try await store.beginAttempt(
+                    of: claimed, with: instrument, owner: orchestrator.owner, at: moment)
             else { return .lost }
             return try await create(planned, wasSent: false)
         }
     }
 
-    private func obstacle(_ instrument: InstrumentSnapshot, _ charge: Charge) -> InstrumentObstacle? {
+    private func obstacle(
+        _ instrument: InstrumentSnapshot, _ charge: Charge, at moment: Timestamp? = nil
+    ) -> InstrumentObstacle? {
         instrument.obstacle(
-            for: charge.holderReference, by: charge.expiryPolicy, at: store.now, in: store.expiryZone)
+            for: charge.holderReference, by: charge.expiryPolicy, at: moment ?? store.now, in: store.expiryZone)
     }
 
     private func postpone(_ claimed: ClaimedCharge, seconds: Int?) async throws -> Result {

@@ -56,6 +56,7 @@ struct Assembly: Sendable {
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
         pace.concurrency = settings.work.concurrency
+        pace.renewals = settings.renewal.every
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,

@@ -91,6 +91,15 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
             body: { _ in ["default": true] }),
         ContractCall("DELETE", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" }),
         ContractCall("GET", "charge", .payments, path: { "/v1/charges/\($0.checkout)" }),
+        ContractCall("GET", "subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)" }),
+        ContractCall(
+            "GET", "a subscription's charges", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/charges" }),
+        ContractCall(
+            "PATCH", "subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)" }, body: { _ in [:] }),
+        ContractCall("POST", "pause", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/pause" }),
+        ContractCall("POST", "resume", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/resume" }),
+        ContractCall(
+            "POST", "cancel subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/cancel" }),
     ]
 
     /// And those that name nothing, or whose answer is the same for what isn't there.
@@ -105,6 +114,18 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
             ContractCall(
                 "POST", "pre-payment", .checkouts, client: true, path: { _ in "/v1/pre-payment" },
                 body: { ["executionId": .string($0.execution), "paymentMethodCode": "card"] }),
+            ContractCall(
+                "GET", "subscriptions", .subscriptions,
+                path: { "/v1/subscriptions?holderReference=\($0.reference)" }),
+            ContractCall(
+                "POST", "subscriptions", .subscriptions, path: { _ in "/v1/subscriptions" },
+                body: {
+                    [
+                        "merchantReference": .string($0.reference + "-member"), "holderReference": "cust",
+                        "instrumentId": .string($0.checkout), "amount": euros, "interval": "P1M",
+                        "startsOn": "2027-01-31", "timezone": "Europe/Berlin",
+                    ]
+                }),
             ContractCall("GET", "events", nil, path: { _ in "/v1/events" }),
             ContractCall(
                 "POST", "tokenizations", .instruments, path: { _ in "/v1/tokenizations" },
