@@ -112,6 +112,7 @@ extension ExecutionPicture {
         } else if amounts.wasRefunded {
             captured = refunded
         }
+        toldCaptured = amounts.wasCaptured ? amounts.captured : captured
         if amounts.wasRefunded {
             // What was captured is only known to be the refunded part when nobody told of the capture.
             let whole = amounts.wasCaptured ? captured : authorized

@@ -6,6 +6,9 @@ public struct ExecutionPicture: Hashable, Sendable {
     /// Nil when an authorization is known but its amount isn't; then the execution must be read.
     public var authorized: Money?
     public var captured: Money?
+    /// ``captured`` where somebody told how much it was. A capture of which nobody told the amount counts as a whole one,
+    /// and a guess like that proves nothing about an operation of ours.
+    public var toldCaptured: Money?
     public var refunded: Money?
     public var paymentMethodCode: String?
     public var instrumentID: String?

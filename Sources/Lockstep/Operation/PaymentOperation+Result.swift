@@ -66,7 +66,7 @@ extension PaymentOperation {
         guard let execution, let amount else { return nil }
         let (total, accounted) =
             kind == .capture
-            ? (picture.captured, others.captured[execution.id] ?? 0)
+            ? (picture.toldCaptured, others.captured[execution.id] ?? 0)
             : (picture.refunded, others.refunded[execution.id] ?? 0)
         guard let total, total.currency == amount.currency, total.minor >= accounted + amount.minor else { return nil }
         settled.finish(success: true, reason: nil)
@@ -85,7 +85,7 @@ extension AccountedActions {
         guard let execution = operation.execution?.id, let amount else { return true }
         let (total, certain) =
             operation.kind == .capture
-            ? (picture.captured, capturedForCertain[execution] ?? 0)
+            ? (picture.toldCaptured, capturedForCertain[execution] ?? 0)
             : (picture.refunded, refundedForCertain[execution] ?? 0)
         guard let total, total.currency == amount.currency else { return true }
         return total.minor >= certain + amount.minor
