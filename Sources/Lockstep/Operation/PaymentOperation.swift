@@ -76,4 +76,8 @@ public struct PaymentOperation: Hashable, Sendable {
         self.createdAt = createdAt
         self.sentAt = sentAt
     }
+
+    /// Whether somebody else took it up since it was claimed, because that claim's lease was over. What the slower one
+    /// heard then decides nothing, unless it is what certainly happened.
+    public func wasTaken(since claimed: PaymentOperation) -> Bool { attempts != claimed.attempts || key != claimed.key }
 }
