@@ -98,13 +98,17 @@ extension PaymentStore {
         case unknown(reason: String)
     }
 
-    /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand.
+    /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand. So does whoever took
+    /// it up since: only that the amount has moved is true whoever saw it.
     public func finishMove(_ move: PlannedMove, _ result: MoveResult) async throws -> Checkout {
         try await transact { transaction in
             guard var checkout = try await transaction.lockCheckout(move.checkout),
                 var operation = try await transaction.lockOperation(move.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a planned move is gone") }
             guard !operation.state.isFinal else { return checkout }
+            if operation.wasTaken(since: move.operation) {
+                guard case .applied = result else { return checkout }
+            }
             switch result {
             case .applied:
                 operation.state = .succeeded

@@ -122,7 +122,8 @@ extension PaymentStore {
     public func refuseSession(_ planned: PlannedSession, _ refusal: Refusal) async throws {
         try await transact { transaction in
             guard try await transaction.lockCheckout(planned.checkout.id) != nil,
-                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: planned.operation)
             else { return }
             operation.state = .failed
             operation.reason = refusal.code ?? refusal.kind.rawValue

@@ -203,7 +203,7 @@ struct NotificationTests {
     }
 
     @Test(
-        "M8: an amount that isn't exact is no amount, and the success stays one",
+        "M8, S11: an amount that isn't exact is no amount, and the success stays one",
         arguments: [
             #"{"value":57.49,"currency":"EUR"}"#, #"{"value":"57.490","currency":"EUR"}"#, #"57.49"#, #""57.49""#,
             "null",

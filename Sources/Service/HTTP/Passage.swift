@@ -147,6 +147,7 @@ extension Passage {
 
     private func serveOnce(_ request: Request, _ context: IdempotencyContext) async throws -> Answer {
         let keeper = router.around.idempotency
+        let until: Timestamp
         switch try await keeper.begin(context) {
         case .reused: throw Problem(.idempotencyKeyReused, "the key was used for another request; take a new one")
         case .inUse: throw Problem(.idempotencyKeyInUse, "the same request is still running")
@@ -155,7 +156,7 @@ extension Passage {
             var replayed = try await route.refresher?(answer, request) ?? answer
             replayed.headers["Idempotent-Replayed"] = "true"
             return replayed
-        case .fresh: break
+        case .fresh(let end): until = end
         }
         let answer: Answer
         do {
@@ -168,7 +169,7 @@ extension Passage {
             if answer.isFinal {
                 try await keeper.finish(context, with: answer.storable)
             } else {
-                try await keeper.release(context)
+                try await keeper.release(context, until: until)
             }
         } catch {
             log.warning("an answer could not be kept under its key", .error(error), .status(answer.status))

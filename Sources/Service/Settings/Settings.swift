@@ -67,6 +67,12 @@ public struct Settings: Sendable {
         if rules.unresolvedAfter <= work.lease {
             reader.fault("LOCKSTEP_UNRESOLVED_AFTER", "must be more than LOCKSTEP_LEASE_SECONDS")
         }
+        if retention.personalData < max(retention.notifications, retention.events) {
+            reader.fault(
+                "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS",
+                "must not be less than LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS and LOCKSTEP_RETAIN_EVENTS_DAYS: bodies and "
+                    + "events hold such data too")
+        }
         if rules.overdueAfter <= rules.failureSettle {
             reader.fault("LOCKSTEP_OVERDUE_AFTER", "must be more than LOCKSTEP_FAILURE_SETTLE_SECONDS")
         }

@@ -114,7 +114,7 @@ final class MemoryKeeper: IdempotencyKeeper {
             switch state.entries[name] {
             case nil:
                 state.entries[name] = .running(context.requestHash)
-                return .fresh
+                return .fresh(until: Timestamp(seconds: 0))
             case .running(let hash): return hash == context.requestHash ? .inUse : .reused
             case .done(let hash, let answer): return hash == context.requestHash ? .replay(answer) : .reused
             }
@@ -128,7 +128,7 @@ final class MemoryKeeper: IdempotencyKeeper {
         }
     }
 
-    func release(_ context: IdempotencyContext) async throws {
+    func release(_ context: IdempotencyContext, until: Timestamp) async throws {
         state.withLock { _ = $0.entries.removeValue(forKey: Name(owner: context.owner, key: context.key)) }
     }
 }

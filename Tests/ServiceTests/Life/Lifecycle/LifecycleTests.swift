@@ -80,7 +80,7 @@ struct LifecycleTests {
         ].map(Doubt.init)
     }
 
-    @Test("a capture whose answer is lost happens once, and is found out", arguments: Doubt.all)
+    @Test("W10: a capture whose answer is lost happens once, and is found out", arguments: Doubt.all)
     func lostAnswer(_ doubt: Doubt) async throws {
         let order = try await lockstep.paidOrder("50.00")
         lockstep.sandbox.add(SandboxFault(doubt.kind, on: .capture, times: 2, containing: order.execution))

@@ -72,7 +72,7 @@ struct SessionLifeTests {
         #expect(try await lockstep.status(order) == "paid")
     }
 
-    @Test("five sessions that all pay at once leave one payment")
+    @Test("W8: five sessions that all pay at once leave one payment")
     func many() async throws {
         let order = try await lockstep.order()
         var executions = [order.execution]
