@@ -17,12 +17,12 @@ struct IntakeRun {
         var number = 0
         for connections in [64, 256, 1024] {
             let requests = make(&number, seconds * 45_000)
-            let result = try NotificationLoad(port: rig.service.port, connections: connections)
+            let result = try RequestLoad(port: rig.service.port, connections: connections)
                 .run(requests, atMost: .seconds(seconds))
             report("\(connections) connections", result, commits, rig)
             isGood = isGood && result.refused == 0 && result.perSecond * 10 >= commits * 12
         }
-        let paced = try NotificationLoad(port: rig.service.port, connections: 64, rate: 10_000)
+        let paced = try RequestLoad(port: rig.service.port, connections: 64, rate: 10_000)
             .run(make(&number, seconds * 10_000), atMost: .seconds(seconds))
         report("64 connections at 10,000 a second", paced, commits, rig)
         isGood = isGood && paced.latencies.quantile(990) <= .milliseconds(15)
@@ -33,9 +33,9 @@ struct IntakeRun {
     }
 
     /// Of executions that nobody knows here: what is measured is how they are taken in.
-    private func make(_ number: inout Int, _ count: Int) -> NotificationRequests {
+    private func make(_ number: inout Int, _ count: Int) -> PreparedRequests {
         defer { number += count }
-        return NotificationRequests(number..<(number + count)) {
+        return PreparedRequests.notifications(number..<(number + count)) {
             NotificationBody.authorized(execution: $0, known: false)
         }
     }
