@@ -52,7 +52,7 @@ struct EventDeliveryLaneTests {
     }
 
     @Test(
-        "whoever dies after sending leaves a lease; then another has it, and the late answer of the first counts nothing"
+        "whoever dies after sending leaves a lease; then another has it, and the late answer of the first is nothing (Q4)"
     )
     func lease() async throws {
         let bench = try await EventDeliveryBench()
