@@ -27,7 +27,9 @@ let package = Package(
         .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Basics"]),
 
         // The domain: pure Swift.
-        .target(name: "Lockstep", dependencies: ["Basics"], resources: [.embedInCode("Money/currencies.csv")]),
+        .target(
+            name: "Lockstep", dependencies: ["Basics"],
+            resources: [.embedInCode("Money/currencies.csv"), .embedInCode("Gate/messages.json")]),
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),

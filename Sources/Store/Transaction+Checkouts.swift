@@ -50,6 +50,14 @@ extension Transaction {
         ).first.map(Self.checkout(from:))
     }
 
+    /// The checkout that an execution belongs to.
+    static func checkoutQuery(of execution: ExecutionID) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM checkouts
+        WHERE id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)) AND released_at IS NULL
+        """
+    }
+
     func writeCheckout(_ checkout: Checkout, dueAt: Timestamp?) async throws {
         _ = try await query(
             """
@@ -64,7 +72,7 @@ extension Transaction {
             """)
     }
 
-    private static func checkout(from row: PostgresRow) throws -> Checkout {
+    static func checkout(from row: PostgresRow) throws -> Checkout {
         let (
             id, merchantReference, holderReference, workflowCode, status, minor, code, amountVersion, amountState,
             basketVersion, clientMayUpdate, minimum, maximum, methods, current, kept, leased, leaseUntil, createdAt,

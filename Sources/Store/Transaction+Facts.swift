@@ -62,17 +62,26 @@ extension Transaction {
             """
     }
 
+    private static let columns = """
+        execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor, refunded_minor, \
+        currency, reason, action_required, payment_id, payment_method_code, instrument_id, dispute_id, at_seconds, \
+        at_nanoseconds, source, learned_at
+        """
+
     /// All that is known of the executions of these checkouts.
     static func factsQuery(_ checkouts: [CheckoutID]) -> PostgresQuery {
         """
-        SELECT execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor,
-            refunded_minor, currency, reason, action_required, payment_id, payment_method_code, instrument_id,
-            dispute_id, at_seconds, at_nanoseconds, source, learned_at
-        FROM facts WHERE execution_id IN (SELECT id FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))))
+        SELECT \(unescaped: columns) FROM facts
+        WHERE execution_id IN (SELECT id FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))))
         """
     }
 
-    /// What ``factsQuery(_:)`` found.
+    /// All that is known of one execution.
+    static func factsQuery(of execution: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM facts WHERE execution_id = \(execution.uuid)"
+    }
+
+    /// What one of these found.
     static func facts(from rows: PostgresRows) throws -> [ExecutionID: [LearnedFact]] {
         var facts: [ExecutionID: [LearnedFact]] = [:]
         for row in rows {
