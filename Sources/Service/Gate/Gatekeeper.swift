@@ -22,8 +22,9 @@ struct Gatekeeper: Sendable {
         /// By when the caller has the answer (`LOCKSTEP_PREPAYMENT_BUDGET_MS`).
         let budget: Duration
 
-        /// A tenth of the budget, at most 100 ms: for an answer to be written and to get to whoever waits for it.
-        var answer: Duration { budget - min(budget / 10, .milliseconds(100)) }
+        /// A tenth of the budget, at most 250 ms: for an answer to be written and to get to whoever waits for it, also
+        /// where many are written at once.
+        var answer: Duration { budget - min(budget / 10, .milliseconds(250)) }
         /// Another tenth, at most 250 ms: for the second look, so that a shop that is too slow is told to be that, and
         /// not a fault of ours.
         var shop: Duration { answer - min(budget / 10, .milliseconds(250)) }
@@ -67,7 +68,7 @@ struct Gatekeeper: Sendable {
             case .unavailable: return .refuse(.validatorUnavailable)
             }
         }
-        let reason = try await store.openGate(question, within: own, approved: approved, deadline: deadline)
+        let reason = try await store.openGate(question, of: subject.id, approved: approved, deadline: deadline)
         return reason.map { Verdict.refuse($0) } ?? .proceed
     }
 

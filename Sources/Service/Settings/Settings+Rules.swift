@@ -37,7 +37,7 @@ extension Settings {
                 "120", "LOCKSTEP_GATE_LEASE_SECONDS", .seconds(1...3600),
                 "How long a yes keeps the amount from being moved.")
             poolSize = read.usually(
-                "4", "LOCKSTEP_GATE_POOL_SIZE", .integer(1...100),
+                "8", "LOCKSTEP_GATE_POOL_SIZE", .integer(1...100),
                 "Connections to the database that only the gate uses, beside LOCKSTEP_DATABASE_POOL_SIZE.")
             maximumRequests = read.usually(
                 "1024", "LOCKSTEP_GATE_MAX_REQUESTS", .integer(1...16_384),

@@ -27,7 +27,9 @@ extension Settings {
         var configuration = postgres
         configuration.maximumConnections = gate.poolSize
         configuration.maximumWaiters = gate.maximumRequests
-        configuration.acquireTimeout = gate.budget
+        // Who has waited so long has no time left for what comes after; and a database that is gone for longer than that
+        // isn't waited for.
+        configuration.acquireTimeout = gate.budget / 2
         configuration.connectTimeout = gate.budget
         configuration.statementTimeout = gate.budget
         // One checkout that somebody holds must not take a connection from all the others.

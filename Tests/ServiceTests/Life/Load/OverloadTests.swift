@@ -22,6 +22,16 @@ struct OverloadTests {
         return try #require(line.flatMap { Int($0.dropFirst(series.count + 1)) }, "\(series)")
     }
 
+    /// Sessions that wait for a row of somebody else's.
+    private func blocked(_ lockstep: ServiceHarness) async throws -> Int64? {
+        try await lockstep.books.query(
+            """
+            SELECT count(*) AS sessions FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """
+        ).first?.decode("sessions", as: Int64.self)
+    }
+
     @Test("with the pool full and as many waiting as may, others get 503 at once, and the gate answers as ever")
     func fullPool() async throws {
         let lockstep = try await ServiceHarness.start(
@@ -35,12 +45,14 @@ struct OverloadTests {
             try await lockstep.books.withTransaction { connection in
                 _ = try await connection.query(
                     "SELECT 1 AS one FROM checkouts WHERE id = \(UUID(uuidString: held.checkout)) FOR UPDATE")
-                // Each holds a connection until the row is free, or waits for one.
-                for _ in 0..<40 {
-                    group.addTask { try await lockstep.shop.put("\(held.path)/amount", change, version: 1).outcome }
-                    if try await gauge(lockstep, waiting) >= 4 { break }
+                let move: @Sendable () async throws -> String = {
+                    try await lockstep.shop.put("\(held.path)/amount", change, version: 1).outcome
                 }
-                #expect(try await waitUntil { try await gauge(lockstep, waiting) >= 4 })
+                // Three take the connections and wait for the row with them; only then do four wait for a connection.
+                for _ in 0..<3 { group.addTask(operation: move) }
+                #expect(try await waitUntil { try await blocked(lockstep) == 3 })
+                for _ in 0..<4 { group.addTask(operation: move) }
+                #expect(try await waitUntil { try await gauge(lockstep, waiting) == 4 })
                 for _ in 0..<20 {
                     let reply = try await lockstep.shop.get(other.path)
                     #expect(reply.outcome == "503 unavailable")
