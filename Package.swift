@@ -30,8 +30,8 @@ let package = Package(
         .target(
             name: "Lockstep", dependencies: ["Basics"],
             resources: [
-                .embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json"),
-                .embedInCode("Renewal/dunning.json"),
+                .embedInCode("Money/currencies.csv"), .embedInCode("Gate/messages.json"),
+                .embedInCode("Renewal/declines.json"), .embedInCode("Renewal/dunning.json"),
             ]),
 
         // What joins it to the world.

@@ -67,11 +67,26 @@ public struct PaymentStore: Sendable {
     /// Where "this month" is read for a card's expiry.
     public var expiryZone: TimeZone { policy.expiryZone }
 
+    /// The same books over other connections.
+    public func over(_ pool: PostgresPool) -> PaymentStore {
+        PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: policy)
+    }
+
     /// Runs the body in one transaction, again on a deadlock or a serialization failure.
     func transact<Result: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
     ) async throws -> Result {
         try await pool.withTransaction(deadline: deadline) { connection in
+            try await body(
+                Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
+        }
+    }
+
+    /// Runs reads that need no transaction around them.
+    func look<Result: Sendable>(
+        deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
+    ) async throws -> Result {
+        try await pool.withConnection(deadline: deadline) { connection in
             try await body(
                 Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
         }

@@ -19,6 +19,16 @@ struct StoredExecution {
 }
 
 extension Transaction {
+    private static let columns = """
+        checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency, \
+        cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks, check_at, \
+        changed_at
+        """
+
+    static func executionQuery(_ id: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM executions WHERE id = \(id.uuid)"
+    }
+
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
         try await readExecutions(of: .checkout(checkout))
@@ -36,10 +46,8 @@ extension Transaction {
         where !ids.isEmpty {
             let results = try await connection.pipeline([
                 """
-                SELECT checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor,
-                    currency, cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor,
-                    refunded_minor, checks, check_at, changed_at
-                FROM executions WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
+                SELECT \(unescaped: Self.columns) FROM executions
+                WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
                 """,
                 Self.factsQuery(column, ids),
             ])
@@ -52,7 +60,7 @@ extension Transaction {
         return executions
     }
 
-    private static func execution(
+    static func execution(
         from row: PostgresRow, facts all: [ExecutionID: [LearnedFact]]
     ) throws -> (ExecutionOwner, StoredExecution)? {
         let (

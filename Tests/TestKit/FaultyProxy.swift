@@ -6,7 +6,7 @@ import Synchronization
 public final class FaultyProxy: Sendable {
     public enum Fault: Sendable {
         case none
-        /// Takes connections and never says a word.
+        /// Takes connections and never says a word; nor does it on those that are open.
         case silence
         /// Passes on what the client sends; when that has the text in it, the server's answer to it is read and thrown
         /// away, and the connection is cut.
@@ -105,6 +105,7 @@ public final class FaultyProxy: Sendable {
             guard count > 0 else { break }
             let text = String(decoding: buffer[..<count], as: UTF8.self)
             switch fault.withLock({ $0 }) {
+            case .silence: continue
             case .cutAfter(let needle) where fromClient && text.contains(needle):
                 isMuted.set()
                 strikes.add(1, ordering: .relaxed)

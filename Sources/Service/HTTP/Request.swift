@@ -29,6 +29,8 @@ public struct Request: Sendable {
     /// Nil where the caller sent no key and none is required.
     public let idempotency: IdempotencyContext?
     public let receivedAt: Timestamp
+    /// When its head was complete; budgets count from here.
+    public let arrival: ContinuousClock.Instant
     /// Bound to the request's id.
     public let log: Log
     let queryPairs: [(name: String, value: String)]

@@ -6,6 +6,7 @@ import Foundation
 public struct Settings: Sendable {
     public let database: Database
     public let http: HTTP
+    public let load: Load
     public let log: Logging
     /// Nil where the command doesn't need Payrails and it isn't set up.
     public let payrails: Payrails?
@@ -43,6 +44,7 @@ public struct Settings: Sendable {
     private init(_ reader: SettingsReader, _ need: Need) {
         database = Database(reader)
         http = HTTP(reader)
+        load = Load(reader)
         log = Logging(reader)
         reader.begin("Calls to others")
         let allowsPlainHTTP = PlainHTTP.isAllowed(reader)

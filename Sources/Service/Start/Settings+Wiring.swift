@@ -13,6 +13,8 @@ extension Settings {
     public var postgres: PostgresConfiguration {
         var configuration = PostgresConfiguration(connectionString: database.url.reveal)
         configuration.maximumConnections = database.poolSize
+        // Those who were let in are finished; the door looks at LOCKSTEP_DATABASE_MAX_WAITING.
+        configuration.maximumWaiters = database.maximumWaiting + load.maximumRequests + load.maximumFeedReaders + 512
         configuration.acquireTimeout = database.acquireTimeout
         configuration.statementTimeout = database.statementTimeout
         configuration.usesPreparedStatements = database.usesPreparedStatements
@@ -45,6 +47,7 @@ extension Settings {
     var server: HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration(host: http.listen.host, port: http.listen.port)
         configuration.maximumConnections = http.maximumConnections
+        configuration.maximumRequestsInFlight = maximumRequestsInFlight
         // Each thread looks over its own connections; two halve what thousands of idle ones cost the others.
         configuration.threads = 2
         configuration.maximumBodyBytes = { _, path in

@@ -11,6 +11,8 @@ public struct Workers: Sendable {
     let authenticator: StoreAuthenticator
     let bells: Bells
     let notifications: NotificationMetrics
+    /// See ``PaymentStore/oldestSnapshotAge()``.
+    let oldestSnapshot: GaugeFamily?
     /// Nil where no address is set: the shop reads the feed.
     let events: EventPusher?
     let log: Log
@@ -41,12 +43,14 @@ public struct Workers: Sendable {
 
     init(
         orchestrator: Orchestrator, authenticator: StoreAuthenticator, bells: Bells, notifications: NotificationMetrics,
-        events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
+        oldestSnapshot: GaugeFamily? = nil, events: EventPusher? = nil, log: Log, pace: Pace = Pace(),
+        isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
         self.bells = bells
         self.notifications = notifications
+        self.oldestSnapshot = oldestSnapshot
         self.events = events
         self.log = log
         self.pace = pace
@@ -61,10 +65,13 @@ public struct Workers: Sendable {
                     try await authenticator.flush()
                     return 0
                 }
+                // What was seen since the last time isn't lost with the process that ends in order.
+                try? await authenticator.flush()
             }
             group.addTask {
                 await loop(every: pace.counting, orWhen: bells.time) {
                     try await countNotifications()
+                    oldestSnapshot?.set(try await orchestrator.store.oldestSnapshotAge())
                     return 0
                 }
             }

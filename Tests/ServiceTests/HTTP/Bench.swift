@@ -20,7 +20,8 @@ struct Bench: Sendable {
     let router: Router
 
     init(
-        _ routes: [Route], corsOrigins: Set<String> = [],
+        _ routes: [Route], corsOrigins: Set<String> = [], admission: Admission = Admission(),
+        rateLimits: RateLimits = RateLimits(),
         explain: @escaping @Sendable (any Error) -> Problem? = { _ in nil }
     ) {
         let lines = lines
@@ -29,7 +30,7 @@ struct Bench: Sendable {
             Router.Surroundings(
                 authenticator: doorman, idempotency: keeper,
                 log: Log(minimum: .debug, writer: LogWriter { lines.add($0) }), metrics: HTTPMetrics(metrics),
-                corsOrigins: corsOrigins, explain: explain))
+                corsOrigins: corsOrigins, admission: admission, rateLimits: rateLimits, explain: explain))
     }
 
     /// Sends a request. `token` nil sends no `Authorization`.

@@ -68,7 +68,7 @@ struct ProgramTests {
         await lockstep.stop()
     }
 
-    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once")
+    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once (Q3)")
     func killed() async throws {
         let lockstep = try await ServiceHarness.start(
             [
