@@ -55,7 +55,7 @@ let package = Package(
             name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],
             path: "Tests/TestKit"),
         .testTarget(name: "BasicsTests", dependencies: ["Basics"]),
-        .testTarget(name: "CryptoTests", dependencies: ["Crypto", "Basics"]),
+        .testTarget(name: "CryptoTests", dependencies: ["Crypto", "Basics", "TestKit"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestKit"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestKit"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "TestKit"]),
