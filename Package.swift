@@ -37,6 +37,7 @@ let package = Package(
                 .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
+                .embedInCode("sql/0006_discrepancies.sql"), .embedInCode("sql/0006_discrepancies.check.sql"),
             ]),
         .target(
             name: "Service",

@@ -22,6 +22,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 3, name: "retention", script: text(PackageResources._003_retention_sql),
             check: text(PackageResources._003_retention_check_sql)),
+        Migration(
+            version: 6, name: "discrepancies", script: text(PackageResources._006_discrepancies_sql),
+            check: text(PackageResources._006_discrepancies_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

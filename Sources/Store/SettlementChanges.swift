@@ -31,7 +31,9 @@ struct SettlementChanges {
     private(set) var finished: [PaymentOperation] = []
     private(set) var cancels: [PaymentOperation] = []
     private(set) var amounts: [(execution: ExecutionID, amount: Money)] = []
-    private(set) var events: [Event] = []
+    var events: [Event] = []
+    var opened: [(checkout: CheckoutID, discrepancy: Discrepancy)] = []
+    var resolved: [Discrepancy] = []
 
     init(now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource) {
         self.now = now
@@ -63,11 +65,16 @@ struct SettlementChanges {
             if settled.state == .failed { failures.append(settled) }
         }
         open.removeAll(where: \.state.isFinal)
-        let cancelling = known.cancelled.subtracting(
+        let cancelling = Set(open.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        // The shop's cancel failed, or was undone, so the execution is as it was before: a success of it pays, or is
+        // taken back.
+        let cancelled = known.cancelled.subtracting(
             failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
-        // The shop's cancel failed, so the execution is as it was before: a success of it pays, or is taken back.
         for index in stored.indices where stored[index].execution.cancelReason == .requested {
-            if !cancelling.contains(stored[index].execution.id) { stored[index].execution.cancelReason = nil }
+            let execution = stored[index].execution
+            let isCancelled = cancelled.contains(execution.id)
+            let isUndone = isCancelled && execution.state.holdsMoney && !cancelling.contains(execution.id)
+            if !isCancelled || isUndone { stored[index].execution.cancelReason = nil }
         }
 
         let move = open.first { $0.kind == .moveAmount }
@@ -75,6 +82,7 @@ struct SettlementChanges {
             of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
             now: now)
         var readNow: Set<ExecutionID> = []
+        var held: Set<ExecutionID> = []
         for effect in settlement.effects {
             switch effect {
             case .cancel(let id, let reason):
@@ -90,7 +98,8 @@ struct SettlementChanges {
                 stored[index].execution.cancelReported = true
             case .read(let id): readNow.insert(id)
             case .amountMoved(let applied): finishMove(move, applied: applied, settlement.checkout)
-            case .held, .event: break
+            case .held(let id): held.insert(id)
+            case .event: break
             }
         }
         checkouts.append(CheckoutRow(checkout: settlement.checkout, dueAt: settlement.dueAt))
@@ -98,6 +107,7 @@ struct SettlementChanges {
         for type in announcing { tell(type, about: settled) }
         for effect in settlement.effects { if case .event(let type) = effect { tell(type, about: settled) } }
         for execution in stored { take(execution, of: settled.checkout, readNow: readNow) }
+        judge(settled, stored, open + cancels.filter { $0.checkout == checkout.id }, held: held, known.discrepancies)
         for operation in failures {
             events.append(
                 Event(
@@ -134,10 +144,7 @@ struct SettlementChanges {
     private mutating func take(_ stored: StoredExecution, of checkout: Checkout, readNow: Set<ExecutionID>) {
         let execution = stored.execution
         let picture = execution.picture
-        let hasChanged =
-            stored.storedState != picture.state || stored.storedAuthorizedMinor != picture.authorized?.minor
-            || stored.storedCapturedMinor != picture.captured?.minor
-            || stored.storedRefundedMinor != picture.refunded?.minor
+        let hasChanged = stored.hasChanged
         var checkAt = stored.checkAt
         if readNow.contains(execution.id) {
             checkAt = now
@@ -145,6 +152,9 @@ struct SettlementChanges {
             checkAt = policy.healing.next(
                 for: picture.state, checks: 0, changedAt: now, hasLease: checkout.lease?.execution == execution.id,
                 now: now, jitter: .random(in: 0...255))
+            if picture.lacksFigures || stored.facts.map(\.fact).needFigures {
+                checkAt = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
+            }
         }
         let isSame =
             !hasChanged && checkAt == stored.checkAt && execution.cancelReason == stored.storedCancelReason
@@ -171,6 +181,8 @@ struct CheckoutHoldings {
     var executions: [StoredExecution] = []
     /// Those that aren't final, oldest first.
     var operations: [PaymentOperation] = []
+    /// Open discrepancies, and those that a person has dealt with.
+    var discrepancies: [Discrepancy] = []
     /// Executions with a cancel that hasn't failed.
     var cancelled: Set<ExecutionID> = []
     /// What the checkout's operations already account for, where one of them has an unknown outcome.

@@ -16,6 +16,13 @@ struct StoredExecution {
     let checkAt: Timestamp?
     let changedAt: Timestamp
     let facts: [LearnedFact]
+
+    /// Whether the facts say something else than what is stored.
+    var hasChanged: Bool {
+        let picture = execution.picture
+        return storedState != picture.state || storedAuthorizedMinor != picture.authorized?.minor
+            || storedCapturedMinor != picture.captured?.minor || storedRefundedMinor != picture.refunded?.minor
+    }
 }
 
 extension Transaction {
@@ -26,7 +33,7 @@ extension Transaction {
 
     /// The same for many checkouts, in one round trip.
     func readExecutions(of checkouts: [CheckoutID]) async throws -> [CheckoutID: [StoredExecution]] {
-        let results = try await connection.pipeline([
+        let results = try await pipeline([
             """
             SELECT checkout_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency,
                 cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks,

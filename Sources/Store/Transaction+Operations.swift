@@ -65,12 +65,14 @@ extension Transaction {
 
     /// The operations of these checkouts that aren't final, and those that succeeded: what facts must be held against.
     func readOperationsThatMatter(of checkouts: [CheckoutID]) async throws -> [PaymentOperation] {
-        try await query(
-            """
-            SELECT \(unescaped: Self.columns) FROM operations
-            WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) AND state <> 'failed' ORDER BY created_at, id
-            """
-        ).map(Self.operation(from:))
+        try await query(Self.operationsQuery(checkouts)).map(Self.operation(from:))
+    }
+
+    static func operationsQuery(_ checkouts: [CheckoutID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM operations
+        WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) AND state <> 'failed' ORDER BY created_at, id
+        """
     }
 
     /// Writes what became of an operation, and when it is looked at next. Its lease ends.

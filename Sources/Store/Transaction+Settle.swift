@@ -41,12 +41,17 @@ extension Transaction {
         for (id, executions) in try await readExecutions(of: checkouts) {
             holdings[id, default: CheckoutHoldings()].executions = executions
         }
-        for operation in try await readOperationsThatMatter(of: checkouts) {
+        let results = try await pipeline([Self.operationsQuery(checkouts), Self.discrepanciesQuery(checkouts)])
+        for operation in try results[0].map(Self.operation(from:)) {
             guard let id = operation.checkout else { continue }
             if !operation.state.isFinal { holdings[id, default: CheckoutHoldings()].operations.append(operation) }
             guard operation.state != .failed, let execution = operation.execution?.id else { continue }
             if operation.kind == .cancel { holdings[id, default: CheckoutHoldings()].cancelled.insert(execution) }
             holdings[id, default: CheckoutHoldings()].actions.account(for: operation)
+        }
+        for row in results[1] {
+            let (id, discrepancy) = try Self.discrepancy(from: row)
+            if let id { holdings[id, default: CheckoutHoldings()].discrepancies.append(discrepancy) }
         }
         return holdings
     }
@@ -84,9 +89,10 @@ extension Transaction {
                     \(now.stored), \(now.stored))
                 """)
         }
+        queries += write(opened: changes.opened, resolved: changes.resolved)
         if let query = insert(changes.events) { queries.append(query) }
         guard !queries.isEmpty else { return }
-        _ = try await connection.pipeline(queries)
+        _ = try await pipeline(queries)
     }
 
     private func update(_ rows: [SettlementChanges.CheckoutRow]) -> PostgresQuery? {

@@ -14,6 +14,8 @@ public enum EventType: String, Hashable, Sendable, CaseIterable {
     case executionRefunded = "execution.refunded"
     case operationFailed = "operation.failed"
     case disputeChanged = "dispute.changed"
+    case discrepancyOpened = "discrepancy.opened"
+    case discrepancyResolved = "discrepancy.resolved"
 
     /// `checkout`, `execution`, …
     public var subject: String { String(rawValue.prefix { $0 != "." }) }

@@ -20,6 +20,7 @@ struct Assembly: Sendable {
     let log: Log
     let metrics = Metrics()
     let authenticator: StoreAuthenticator
+    let openDiscrepancies: GaugeFamily
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
     let webhookKeys: NotificationKeys
@@ -41,6 +42,9 @@ struct Assembly: Sendable {
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        openDiscrepancies = metrics.gauge(
+            "lockstep_discrepancies_open", help: "What doesn't add up and waits for a person, by class.",
+            labels: ["class"])
         webhookKeys = NotificationKeys(payrails.signatureKeys)
         inbox = Inbox(store: orchestrator.store, log: log, bell: bells.notifications)
         let metrics = metrics
@@ -55,11 +59,13 @@ struct Assembly: Sendable {
         var pace = Workers.Pace()
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
+        // What is looked for is an hour old at least.
+        pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,
-            events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
+            discrepancies: openDiscrepancies, events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
     }
 
     func server() -> HTTPServer {

@@ -29,7 +29,10 @@ extension Settings {
             settlement: Settlement.Rules(
                 mismatch: rules.mismatch == .hold ? .hold : .cancel, failureSettle: rules.failureSettle),
             references: PaymentReference(separator: rules.referenceSeparator),
-            healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
+            healing: HealingSchedule(pending: pending, unknown: unknown),
+            discrepancies: CheckoutDiscrepancies.Rules(
+                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
+            gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 

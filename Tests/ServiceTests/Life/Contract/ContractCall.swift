@@ -86,6 +86,8 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
         ContractCall(
             "POST", "refund", .payments, path: { "/v1/executions/\($0.execution)/refund" }, body: { _ in [:] }),
         ContractCall("GET", "operation", .payments, path: { "/v1/operations/\($0.checkout)" }),
+        ContractCall(
+            "POST", "resolve", .ops, path: { "/v1/discrepancies/\($0.checkout)/resolve" }, body: { _ in ["note": "x"] }),
     ]
 
     /// And those that name nothing, or whose answer is the same for what isn't there.
@@ -101,6 +103,7 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
                 "POST", "pre-payment", .checkouts, client: true, path: { _ in "/v1/pre-payment" },
                 body: { ["executionId": .string($0.execution), "paymentMethodCode": "card"] }),
             ContractCall("GET", "events", nil, path: { _ in "/v1/events" }),
+            ContractCall("GET", "discrepancies", .ops, path: { _ in "/v1/discrepancies" }),
         ]
 
     static let euros: JSON = ["value": "49.99", "currency": "EUR"]
