@@ -311,12 +311,15 @@ start_postgres() {
     if is_root; then
         identity=(--reuid="$(postgres_user)" --regid="$(id -g "$(postgres_user)")" --init-groups)
     fi
+    # Checkpoints far apart: right after one, each page that is touched goes to the log whole, and the random order of
+    # notifications' hashes touches many. README.md says the same to operators.
     # The identity changes before the death signal is set: the kernel forgets it on a change of user.
     (
         cd /
         exec setsid setpriv "${identity[@]}" env HOME=/ setpriv --pdeathsig INT -- \
             "$programs/postgres" -D "$home/data" -p "$port" \
-            -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c log_min_messages=warning
+            -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c log_min_messages=warning \
+            -c max_wal_size=8GB -c checkpoint_timeout=15min
     ) </dev/null >>"$state/postgres.log" 2>&1 &
     local pid=$!
     note_process "$state/postgres.pid" "$pid"

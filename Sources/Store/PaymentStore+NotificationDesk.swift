@@ -142,16 +142,19 @@ extension PaymentStore {
             .first?.decode("received_at", as: PostgresTimestamp.self).timestamp
     }
 
-    /// How many notifications are in the states that should empty, and since when.
+    /// How many notifications are in the states that should empty, and since when. Counted up to 20,000: after an outage
+    /// there may be millions, and counting all of them again and again would hold up applying them.
     public func notificationStanding() async throws -> [NotificationState: NotificationStanding] {
         let rows = try await pool.query(
             """
-            SELECT 'received' AS state, count(*) AS count, (SELECT received_at FROM notifications
-                WHERE state = 'received' ORDER BY id LIMIT 1) AS oldest FROM notifications WHERE state = 'received'
+            SELECT 'received' AS state, count(*) AS count, min(received_at) AS oldest FROM
+                (SELECT received_at FROM notifications WHERE state = 'received' ORDER BY id LIMIT 20000) AS first
             UNION ALL
-            SELECT 'parked', count(*), min(received_at) FROM notifications WHERE state = 'parked'
+            SELECT 'parked', count(*), min(received_at) FROM
+                (SELECT received_at FROM notifications WHERE state = 'parked' LIMIT 20000) AS first
             UNION ALL
-            SELECT 'dead', count(*), min(received_at) FROM notifications WHERE state = 'dead'
+            SELECT 'dead', count(*), min(received_at) FROM
+                (SELECT received_at FROM notifications WHERE state = 'dead' ORDER BY id LIMIT 20000) AS first
             """)
         var standing: [NotificationState: NotificationStanding] = [:]
         for row in rows {

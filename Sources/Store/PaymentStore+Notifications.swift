@@ -125,18 +125,6 @@ extension PaymentStore {
             WHERE id = \(id) AND state = 'received'
             """)
     }
-
-    /// How many notifications wait, are parked or dead; for the metrics.
-    public func notificationBacklog() async throws -> (received: Int64, parked: Int64, dead: Int64) {
-        let row = try await pool.query(
-            """
-            SELECT (SELECT count(*) FROM notifications WHERE state = 'received') AS received,
-                (SELECT count(*) FROM notifications WHERE state = 'parked') AS parked,
-                (SELECT count(*) FROM notifications WHERE state = 'dead') AS dead
-            """
-        ).first
-        return try row?.decode((Int64, Int64, Int64).self) ?? (0, 0, 0)
-    }
 }
 
 extension Transaction {

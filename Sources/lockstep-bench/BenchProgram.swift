@@ -14,7 +14,7 @@ struct BenchProgram {
                  --connections N (5000)
           intake  distinct signed notifications of 1.5 KB over 64, 256 and 1,024 connections, beside pgbench with one-row
                  commits of the same row; then at 10,000 a second
-                 --seconds N (6, each)  --workers 1 (applies meanwhile, too)
+                 --seconds N (6, each)  --rate N (10000)  --paced-seconds N (30)  --workers 1 (applies meanwhile, too)
           apply  notifications that pay an order each: as fast as they are applied, then the lag at a rate
                  --notifications N (100000)  --rate N (5000)  --seconds N (15)
           backlog  how fast unapplied notifications drain, by how many there are

@@ -28,7 +28,9 @@ public struct NotificationMetrics: Sendable {
             [(labels: [], value: seen.state.withLock(\.lastAt).map { (clock.now() - $0).wholeSeconds } ?? -1)]
         }
         metrics.gauge(
-            "lockstep_notifications", help: "Stored notifications that aren't applied, by state.", labels: ["state"]
+            "lockstep_notifications",
+            help: "Stored notifications that aren't applied, by state; 20000 stands for that many or more.",
+            labels: ["state"]
         ) {
             seen.states.map { (labels: [$0.rawValue], value: Double(seen.standing($0)?.count ?? 0)) }
         }
