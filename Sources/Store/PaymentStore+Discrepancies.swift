@@ -39,9 +39,7 @@ extension PaymentStore {
             if let checkout { _ = try await transaction.lockCheckout(checkout) }
             guard var (_, discrepancy) = try await transaction.readDiscrepancy(id) else { return nil }
             guard discrepancy.state == .open else { return discrepancy }
-            discrepancy.state = .resolved
-            discrepancy.resolvedAt = transaction.now
-            discrepancy.note = note
+            discrepancy.resolve(at: transaction.now, note: note)
             let taken = try await transaction.query(
                 """
                 UPDATE discrepancies SET state = 'resolved', resolved_at = \(transaction.now.stored), note = \(note)
@@ -157,5 +155,20 @@ extension Transaction {
                 id: DiscrepancyID(id), cause: cause, state: try legal(state, "discrepancies"),
                 firstSeenAt: first.timestamp, lastSeenAt: last.timestamp, resolvedAt: resolvedAt?.timestamp, note: note)
         )
+    }
+}
+
+extension Discrepancy {
+    /// Times as they will be read back, so that an event shows what the list shows.
+    static func open(_ id: DiscrepancyID, _ cause: DiscrepancyCause, at now: Timestamp) -> Discrepancy {
+        let now = now.stored.timestamp
+        return Discrepancy(id: id, cause: cause, firstSeenAt: now, lastSeenAt: now)
+    }
+
+    /// - Parameter note: a person's; facts leave none.
+    mutating func resolve(at now: Timestamp, note: String? = nil) {
+        state = .resolved
+        resolvedAt = now.stored.timestamp
+        self.note = note
     }
 }

@@ -32,16 +32,14 @@ extension SettlementChanges {
     }
 
     private mutating func open(_ cause: DiscrepancyCause, of checkout: CheckoutID) {
-        let discrepancy = Discrepancy(
-            id: DiscrepancyID(identifiers.next()), cause: cause, firstSeenAt: now, lastSeenAt: now)
+        let discrepancy = Discrepancy.open(DiscrepancyID(identifiers.next()), cause, at: now)
         opened.append((checkout, discrepancy))
         tell(.discrepancyOpened, discrepancy, of: checkout)
     }
 
     private mutating func resolve(_ discrepancy: Discrepancy, of checkout: CheckoutID) {
         var discrepancy = discrepancy
-        discrepancy.state = .resolved
-        discrepancy.resolvedAt = now
+        discrepancy.resolve(at: now)
         resolved.append(discrepancy)
         tell(.discrepancyResolved, discrepancy, of: checkout)
     }

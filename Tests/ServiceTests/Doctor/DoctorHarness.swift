@@ -7,6 +7,8 @@ import Testing
 /// What `lockstep doctor` stands before when all is well, and the program run on it with something changed.
 struct DoctorHarness: Sendable {
     let lockstep: ServiceHarness
+    /// It ends with the value.
+    let cluster: PostgresCluster
 
     /// A line of the program, taken apart.
     struct Line: Equatable, Sendable {
@@ -27,7 +29,8 @@ struct DoctorHarness: Sendable {
     /// A database whose server answers after its disk does; tests usually have one that doesn't.
     static let shared = Task {
         let cluster = try await PostgresCluster.startOwn(settings: ["fsync": "on", "full_page_writes": "on"])
-        return DoctorHarness(lockstep: try await ServiceHarness.start(cluster: cluster, parts: nil))
+        return DoctorHarness(
+            lockstep: try await ServiceHarness.start(cluster: cluster, parts: nil), cluster: cluster)
     }
 
     func run(_ arguments: [String] = [], _ changes: [String: String?] = [:]) async throws -> BuiltProgram.End {
