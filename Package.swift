@@ -27,7 +27,12 @@ let package = Package(
         .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Basics"]),
 
         // The domain: pure Swift.
-        .target(name: "Lockstep", dependencies: ["Basics"], resources: [.embedInCode("Money/currencies.csv")]),
+        .target(
+            name: "Lockstep", dependencies: ["Basics"],
+            resources: [
+                .embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json"),
+                .embedInCode("Renewal/dunning.json"),
+            ]),
 
         // What joins it to the world.
         .target(name: "Payrails", dependencies: ["Lockstep", "Basics", "Crypto", "HTTPClient"]),
@@ -37,6 +42,8 @@ let package = Package(
                 .embedInCode("sql/0001_core.sql"), .embedInCode("sql/0001_core.check.sql"),
                 .embedInCode("sql/0002_event_delivery.sql"), .embedInCode("sql/0002_event_delivery.check.sql"),
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
+                .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
+                .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
                 .embedInCode("sql/0006_discrepancies.sql"), .embedInCode("sql/0006_discrepancies.check.sql"),
             ]),
         .target(
@@ -50,7 +57,9 @@ let package = Package(
         .executableTarget(name: "payrails-sandbox", dependencies: ["PayrailsSandbox", "Basics"]),
         .executableTarget(
             name: "lockstep-bench",
-            dependencies: ["Service", "Store", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics"]),
+            dependencies: [
+                "Service", "Store", "Lockstep", "Postgres", "PayrailsSandbox", "HTTPClient", "Crypto", "Basics",
+            ]),
 
         .target(
             name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],

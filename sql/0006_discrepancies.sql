@@ -1,6 +1,6 @@
 -- What doesn't add up, until facts or a person resolve it; and no cancel stands in the way of a later one.
 --
--- Lock order: discrepancies are the last. Those of a checkout are only written under its lock.
+-- Lock order: discrepancies are the last. Those of a checkout or a charge are only written under its lock.
 
 CREATE TABLE discrepancies (
     -- Grows with time: a list is in the order in which they were found.
@@ -13,6 +13,7 @@ CREATE TABLE discrepancies (
     state              text NOT NULL CHECK (state IN ('open','resolved')),
     merchant_reference text,
     checkout_id        uuid REFERENCES checkouts,
+    charge_id          uuid REFERENCES charges,
     execution_id       uuid,
     payment_id         text,
     amount_minor       bigint CHECK (amount_minor >= 0),
@@ -25,6 +26,7 @@ CREATE TABLE discrepancies (
     resolved_at        timestamptz,
     -- What a person did about it; facts leave none.
     note               text CHECK (length(note) BETWEEN 1 AND 1000),
+    CHECK (num_nonnulls(checkout_id, charge_id) <= 1),
     CHECK ((amount_minor IS NULL) = (currency IS NULL)),
     CHECK ((state = 'resolved') = (resolved_at IS NOT NULL)),
     CHECK (note IS NULL OR state = 'resolved')
@@ -32,6 +34,7 @@ CREATE TABLE discrepancies (
 -- Opened once: not again while it is open, nor after a person has dealt with it.
 CREATE UNIQUE INDEX discrepancies_once ON discrepancies (class, subject) WHERE state = 'open' OR note IS NOT NULL;
 CREATE INDEX discrepancies_checkout ON discrepancies (checkout_id) WHERE state = 'open' OR note IS NOT NULL;
+CREATE INDEX discrepancies_charge ON discrepancies (charge_id) WHERE state = 'open' OR note IS NOT NULL;
 CREATE INDEX discrepancies_open ON discrepancies (id) WHERE state = 'open';
 
 -- What time alone makes a discrepancy.

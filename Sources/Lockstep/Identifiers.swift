@@ -23,6 +23,9 @@ public struct ExecutionID: Identifier { public let uuid: UUID; public init(_ uui
 public struct OperationID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct DiscrepancyID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct EventID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
+public struct ChargeID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
+public struct SubscriptionID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
+/// The provider's own id of a saved instrument.
 public struct InstrumentID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct MerchantKeyID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 

@@ -36,14 +36,19 @@ public struct Refusal: Error, Hashable, Sendable {
     public let kind: Kind
     /// The provider's code, e.g. `workflow.action.not-allowed`.
     public let code: String?
+    /// The result of an action that failed, e.g. `InsufficientBalance`.
+    public let result: String?
     /// A sentence for an operator; never holds a secret or personal data.
     public let detail: String
     /// After how long the provider wants to be asked again, if it said so.
     public let retryAfterSeconds: Int?
 
-    public init(kind: Kind, code: String? = nil, detail: String, retryAfterSeconds: Int? = nil) {
+    public init(
+        kind: Kind, code: String? = nil, result: String? = nil, detail: String, retryAfterSeconds: Int? = nil
+    ) {
         self.kind = kind
         self.code = code
+        self.result = result
         self.detail = detail
         self.retryAfterSeconds = retryAfterSeconds
     }

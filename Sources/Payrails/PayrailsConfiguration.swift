@@ -44,6 +44,9 @@ public struct PayrailsConfiguration: Sendable {
     public var requestsPerSecond = 8
     /// How many may go at once after a quiet time.
     public var requestBurst = 5
+    /// Takes a place among the calls of all processes together, and says how long to wait for it; nil where it can't be
+    /// asked, and then nothing is sent. No closure: each process has only its own limit.
+    public var sharedPace: (@Sendable () async -> Duration?)?
     /// The pause of all calls after a 429 without `Retry-After`.
     public var rateLimitPause = Duration.seconds(1)
     /// The longest pause that a `Retry-After` may impose on all calls.

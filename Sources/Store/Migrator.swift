@@ -23,6 +23,12 @@ public struct Migrator: Sendable {
             version: 3, name: "retention", script: text(PackageResources._003_retention_sql),
             check: text(PackageResources._003_retention_check_sql)),
         Migration(
+            version: 4, name: "charges", script: text(PackageResources._004_charges_sql),
+            check: text(PackageResources._004_charges_check_sql)),
+        Migration(
+            version: 5, name: "subscriptions", script: text(PackageResources._005_subscriptions_sql),
+            check: text(PackageResources._005_subscriptions_check_sql)),
+        Migration(
             version: 6, name: "discrepancies", script: text(PackageResources._006_discrepancies_sql),
             check: text(PackageResources._006_discrepancies_check_sql)),
     ]

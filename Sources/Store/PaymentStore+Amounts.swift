@@ -56,7 +56,7 @@ extension PaymentStore {
             if mover == .client, !checkout.amountPolicy.allows(amount, from: checkout.amount) {
                 return .refused(.outsidePolicy)
             }
-            let operations = try await transaction.readOpenOperations(of: id)
+            let operations = try await transaction.readOpenOperations(of: .checkout(id))
             if checkout.amountState == .unknown { return .refused(.unconfirmed) }
             if operations.contains(where: { $0.kind == .moveAmount || $0.kind == .createSession }) {
                 return .refused(.moving)
@@ -83,7 +83,8 @@ extension PaymentStore {
                     try await transaction.settle(checkout, announcing: [.checkoutAmountChanged]).checkout)
             }
             let operation = PaymentOperation(
-                id: OperationID(identifiers.next()), kind: .moveAmount, checkout: id, execution: current.reference,
+                id: OperationID(identifiers.next()), kind: .moveAmount, owner: .checkout(id),
+                execution: current.reference,
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: amount, attempts: 1,
                 createdAt: transaction.now, sentAt: transaction.now)
             try await transaction.insertOperation(

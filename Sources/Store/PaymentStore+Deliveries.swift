@@ -110,7 +110,7 @@ extension Transaction {
         try await query(
             """
             WITH next AS (
-                SELECT id, transaction_id, number, coalesce(checkout_id, id) AS lane FROM events
+                SELECT id, transaction_id, number, coalesce(checkout_id, subject_id, id) AS lane FROM events
                 WHERE (transaction_id, number) > (\(String(cursor.transaction))::text::xid8, \(cursor.number))
                     AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())
                 ORDER BY events.transaction_id, events.number LIMIT \(limit)

@@ -108,7 +108,7 @@ extension Transaction {
         _ = try await query(
             """
             INSERT INTO delivery_lanes AS lanes (lane, due_at)
-            SELECT DISTINCT coalesce(checkout_id, id), \(now.stored)::timestamptz FROM events
+            SELECT DISTINCT coalesce(checkout_id, subject_id, id), \(now.stored)::timestamptz FROM events
             WHERE id = ANY(\(events.map(\.uuid))) ORDER BY 1
             ON CONFLICT (lane) DO UPDATE SET is_hastened = lanes.lease_owner IS NOT NULL,
                 due_at = CASE WHEN lanes.lease_owner IS NULL THEN excluded.due_at ELSE lanes.due_at END
@@ -119,7 +119,7 @@ extension Transaction {
         let rows = try await query(
             """
             INSERT INTO event_deliveries (event_id, transaction_id, number, lane, state, queued_at)
-            SELECT id, transaction_id, number, coalesce(checkout_id, id), 'pending', \(now.stored) FROM events
+            SELECT id, transaction_id, number, coalesce(checkout_id, subject_id, id), 'pending', \(now.stored) FROM events
             WHERE id = ANY(\(events.map(\.uuid))) ORDER BY id
             ON CONFLICT (event_id) DO UPDATE
             SET state = 'pending', attempts = 0, queued_at = excluded.queued_at, finished_at = NULL

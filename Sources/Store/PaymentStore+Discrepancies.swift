@@ -34,9 +34,10 @@ extension PaymentStore {
     /// A person has dealt with it; said again, it stays as it was. Nil where there is none.
     public func resolveDiscrepancy(_ id: DiscrepancyID, note: String) async throws -> Discrepancy? {
         try await transact { transaction in
-            guard let (checkout, _) = try await transaction.readDiscrepancy(id) else { return nil }
-            // Facts may resolve it at the same time; they hold the checkout.
-            if let checkout { _ = try await transaction.lockCheckout(checkout) }
+            guard let (owner, _) = try await transaction.readDiscrepancy(id) else { return nil }
+            // Facts may resolve it at the same time; they hold the checkout or the charge.
+            var locked: LockedOwner?
+            if let owner { locked = try await transaction.lock(owner) }
             guard var (_, discrepancy) = try await transaction.readDiscrepancy(id) else { return nil }
             guard discrepancy.state == .open else { return discrepancy }
             discrepancy.resolve(at: transaction.now, note: note)
@@ -45,41 +46,45 @@ extension PaymentStore {
                 UPDATE discrepancies SET state = 'resolved', resolved_at = \(transaction.now.stored), note = \(note)
                 WHERE id = \(id.uuid) AND state = 'open'
                 """)
-            // One without a checkout has no lock but its own.
+            // One that is about neither has no lock but its own.
             guard taken.affected == 1 else { return try await transaction.readDiscrepancy(id)?.discrepancy }
             try await transaction.insertEvent(
-                .discrepancyResolved, checkout: checkout, execution: discrepancy.cause.execution,
+                .discrepancyResolved, checkout: owner?.checkout, subject: locked?.subject,
+                execution: discrepancy.cause.execution,
                 data: ["discrepancy": discrepancy.json])
             return discrepancy
         }
     }
 
     /// Opens what time alone makes a discrepancy: an operation whose outcome nobody could find out, and what stays in
-    /// flight. How many checkouts had such a thing; each is found once.
+    /// flight. How many checkouts and charges had such a thing; each is found once.
     public func openAgedDiscrepancies(limit: Int) async throws -> Int {
         let now = clock.now()
         let unresolved = (now - policy.discrepancies.unresolvedAfter).stored
         let overdue = (now - policy.discrepancies.overdueAfter).stored
         let found = try await pool.query(
             """
-            SELECT DISTINCT checkout_id AS id FROM (
-                SELECT checkout_id, id, CASE state WHEN 'acknowledged' THEN 'overdue-final-state'
+            SELECT DISTINCT checkout_id, charge_id FROM (
+                SELECT checkout_id, charge_id, id, CASE state WHEN 'acknowledged' THEN 'overdue-final-state'
                     ELSE 'unresolved-operation' END AS class
                 FROM operations WHERE finished_at IS NULL AND created_at <= \(unresolved)
                     AND (state <> 'acknowledged' OR coalesce(sent_at, created_at) <= \(overdue))
-                UNION ALL SELECT checkout_id, id, 'overdue-final-state' FROM executions
+                UNION ALL SELECT checkout_id, charge_id, id, 'overdue-final-state' FROM executions
                 WHERE state IN ('processing','needsCustomer','unknown') AND changed_at <= \(overdue)) AS aged
-            WHERE checkout_id IS NOT NULL AND NOT EXISTS (SELECT FROM discrepancies AS known
+            WHERE num_nonnulls(checkout_id, charge_id) = 1 AND NOT EXISTS (SELECT FROM discrepancies AS known
                 WHERE known.class = aged.class AND known.subject = aged.id
                     AND (known.state = 'open' OR known.note IS NOT NULL))
             LIMIT \(limit)
             """
-        ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
+        ).compactMap { row in
+            let (checkout, charge) = try row.decode((UUID?, UUID?).self)
+            return ExecutionOwner(checkout: checkout, charge: charge)
+        }
         var opened = 0
-        for id in found.sorted() {
+        for owner in found {
             opened += try await transact { transaction in
-                guard let checkout = try await transaction.lockCheckout(id) else { return 0 }
-                try await transaction.settle(checkout)
+                guard let locked = try await transaction.lock(owner) else { return 0 }
+                try await transaction.settle(locked)
                 return 1
             }
         }
@@ -89,39 +94,47 @@ extension PaymentStore {
 
 extension Transaction {
     static let discrepancyColumns = """
-        id, checkout_id, class, subject, state, merchant_reference, execution_id, payment_id, amount_minor, currency, \
+        id, checkout_id, charge_id, class, subject, state, merchant_reference, execution_id, payment_id, amount_minor, currency, \
         here, there, first_seen_at, last_seen_at, resolved_at, note
         """
 
     fileprivate func readDiscrepancy(
         _ id: DiscrepancyID
-    ) async throws -> (checkout: CheckoutID?, discrepancy: Discrepancy)? {
+    ) async throws -> (owner: ExecutionOwner?, discrepancy: Discrepancy)? {
         try await query(
             "SELECT \(unescaped: Self.discrepancyColumns) FROM discrepancies WHERE id = \(id.uuid)"
         ).first.map(Self.discrepancy(from:))
     }
 
-    /// Those of checkouts that are open, or that a person has dealt with.
-    static func discrepanciesQuery(_ checkouts: [CheckoutID]) -> PostgresQuery {
-        """
-        SELECT \(unescaped: discrepancyColumns) FROM discrepancies
-        WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) AND (state = 'open' OR note IS NOT NULL) ORDER BY id
-        """
+    /// Those of checkouts and charges that are open, or that a person has dealt with.
+    func readDiscrepanciesThatMatter(of owners: [ExecutionOwner]) async throws -> [(ExecutionOwner, Discrepancy)] {
+        guard !owners.isEmpty else { return [] }
+        return try await query(
+            """
+            SELECT \(unescaped: Self.discrepancyColumns) FROM discrepancies
+            WHERE (checkout_id = ANY(\(owners.checkouts.map(\.uuid))) OR charge_id = ANY(\(owners.charges.map(\.uuid))))
+                AND (state = 'open' OR note IS NOT NULL)
+            ORDER BY id
+            """
+        ).compactMap { row in
+            let (owner, discrepancy) = try Self.discrepancy(from: row)
+            return owner.map { ($0, discrepancy) }
+        }
     }
 
     /// What a settlement opened and resolved.
     func write(
-        opened: [(checkout: CheckoutID, discrepancy: Discrepancy)], resolved: [Discrepancy]
+        opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)], resolved: [Discrepancy]
     ) -> [PostgresQuery] {
         var queries: [PostgresQuery] = []
-        for (checkout, discrepancy) in opened {
+        for (owner, discrepancy) in opened {
             let cause = discrepancy.cause
             queries.append(
                 """
-                INSERT INTO discrepancies (id, class, subject, state, merchant_reference, checkout_id, execution_id,
-                    payment_id, amount_minor, currency, here, there, first_seen_at, last_seen_at)
+                INSERT INTO discrepancies (id, class, subject, state, merchant_reference, checkout_id, charge_id,
+                    execution_id, payment_id, amount_minor, currency, here, there, first_seen_at, last_seen_at)
                 VALUES (\(discrepancy.id.uuid), \(cause.kind.rawValue), \(cause.subject), 'open',
-                    \(cause.merchantReference), \(checkout.uuid), \(cause.execution?.uuid), \(cause.paymentID),
+                    \(cause.merchantReference), \(owner.checkout?.uuid), \(owner.charge?.uuid), \(cause.execution?.uuid), \(cause.paymentID),
                     \(cause.amount?.minor), \(cause.amount?.currency.code), \(cause.here), \(cause.there),
                     \(discrepancy.firstSeenAt.stored), \(discrepancy.lastSeenAt.stored))
                 """)
@@ -136,13 +149,14 @@ extension Transaction {
         return queries
     }
 
-    static func discrepancy(from row: PostgresRow) throws -> (checkout: CheckoutID?, discrepancy: Discrepancy) {
+    static func discrepancy(from row: PostgresRow) throws -> (owner: ExecutionOwner?, discrepancy: Discrepancy) {
         let (
-            id, checkout, kind, subject, state, reference, execution, payment, minor, code, here, there, first, last,
+            id, checkout, charge, kind, subject, state, reference, execution, payment, minor, code, here, there, first,
+            last,
             resolvedAt, note
         ) = try row.decode(
             (
-                UUID, UUID?, String, UUID, String, String?, UUID?, String?, Int64?, String?, String?, String?,
+                UUID, UUID?, UUID?, String, UUID, String, String?, UUID?, String?, Int64?, String?, String?, String?,
                 PostgresTimestamp, PostgresTimestamp, PostgresTimestamp?, String?
             ).self)
         let cause = DiscrepancyCause(
@@ -150,7 +164,7 @@ extension Transaction {
             execution: execution.map { ExecutionID($0) }, paymentID: payment,
             amount: try .optional(minor: minor, code: code, table: "discrepancies"), here: here, there: there)
         return (
-            checkout.map { CheckoutID($0) },
+            ExecutionOwner(checkout: checkout, charge: charge),
             Discrepancy(
                 id: DiscrepancyID(id), cause: cause, state: try legal(state, "discrepancies"),
                 firstSeenAt: first.timestamp, lastSeenAt: last.timestamp, resolvedAt: resolvedAt?.timestamp, note: note)

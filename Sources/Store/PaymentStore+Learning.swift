@@ -45,42 +45,48 @@ extension PaymentStore {
         }
     }
 
-    /// Checkouts for which time alone changes something: expiry, a failure that settles. How many were settled.
+    /// Checkouts and charges for which time alone changes something: expiry, a failure that settles. How many were
+    /// settled.
     public func settleDue(limit: Int) async throws -> Int {
-        let due = try await pool.query(
+        let checkouts: [ExecutionOwner] = try await pool.query(
             "SELECT id FROM checkouts WHERE due_at <= \(clock.now().stored) ORDER BY due_at LIMIT \(limit)"
-        ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
-        for id in due {
+        ).map { .checkout(CheckoutID(try $0.decode("id", as: UUID.self))) }
+        let charges: [ExecutionOwner] = try await pool.query(
+            "SELECT id FROM charges WHERE settle_at <= \(clock.now().stored) ORDER BY settle_at LIMIT \(limit)"
+        ).map { .charge(ChargeID(try $0.decode("id", as: UUID.self))) }
+        for owner in checkouts + charges {
             try await transact { transaction in
-                guard let checkout = try await transaction.lockCheckout(id) else { return }
-                try await transaction.settle(checkout)
+                if let locked = try await transaction.lock(owner) { try await transaction.settle(locked) }
             }
         }
-        return due.count
+        return checkouts.count + charges.count
     }
 }
 
 extension Transaction {
     /// Whether the execution is known here.
     func learn(_ facts: [Fact], about execution: ExecutionID) async throws -> Bool {
-        guard !facts.isEmpty else { return try await checkout(of: execution) != nil }
-        let (new, checkouts) = try await lockAndInsertFacts(facts.map { (execution, $0) })
-        guard let id = checkouts[execution] else { return false }
-        if !new.isEmpty, let checkout = try await lockCheckout(id) { try await settle(checkout) }
+        guard !facts.isEmpty else { return try await owner(of: execution) != nil }
+        let (new, owners) = try await lockAndInsertFacts(facts.map { (execution, $0) })
+        guard let owner = owners[execution] else { return false }
+        if !new.isEmpty, let locked = try await lock(owner) { try await settle(locked) }
         return true
     }
 
     /// The reference of the execution where its payments must be read.
     fileprivate func planCheck(of execution: ExecutionID) async throws -> String? {
-        guard let id = try await checkout(of: execution), let checkout = try await lockCheckout(id),
-            let stored = try await readExecutions(of: id).first(where: { $0.execution.id == execution })
+        guard let owner = try await owner(of: execution), let locked = try await lock(owner),
+            let stored = try await readExecutions(of: owner).first(where: { $0.execution.id == execution })
         else { return nil }
-        let needsFigures = stored.facts.map(\.fact).needFigures || stored.execution.picture.lacksFigures
+        let isInDoubt = locked.isInDoubt(about: execution)
+        let needsFigures =
+            isInDoubt || stored.facts.map(\.fact).needFigures || stored.execution.picture.lacksFigures
         // Figures that nobody has yet are something to come, also where the state itself is a last one.
         let next =
             policy.healing.next(
-                for: stored.execution.state, checks: stored.checks + 1, changedAt: stored.changedAt,
-                hasLease: checkout.lease?.execution == execution, now: now, jitter: .random(in: 0...255))
+                for: isInDoubt ? .unknown : stored.execution.state, checks: stored.checks + 1,
+                changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now,
+                jitter: .random(in: 0...255))
             ?? (needsFigures
                 ? now + policy.healing.pending.delay(before: stored.checks + 1, jitter: .random(in: 0...255)) : nil)
         _ = try await query(

@@ -6,9 +6,9 @@ import Postgres
 /// An execution as the API shows it.
 public struct ExecutionView: Sendable {
     public let execution: CheckoutExecution
-    public let checkout: CheckoutID
+    public let owner: ExecutionOwner
     public let facts: [LearnedFact]
-    public var json: JSON { execution.json(checkout: checkout, facts: facts) }
+    public var json: JSON { execution.json(of: owner, facts: facts) }
 }
 
 /// An operation that a worker or a request holds, to be sent or looked into.
@@ -22,10 +22,10 @@ public struct ClaimedOperation: Sendable {
 extension PaymentStore {
     public func readExecution(_ id: ExecutionID) async throws -> ExecutionView? {
         try await transact { transaction in
-            guard let checkout = try await transaction.checkout(of: id),
-                let stored = try await transaction.readExecutions(of: checkout).first(where: { $0.execution.id == id })
+            guard let owner = try await transaction.owner(of: id),
+                let stored = try await transaction.readExecutions(of: owner).first(where: { $0.execution.id == id })
             else { return nil }
-            return ExecutionView(execution: stored.execution, checkout: checkout, facts: stored.facts)
+            return ExecutionView(execution: stored.execution, owner: owner, facts: stored.facts)
         }
     }
 
@@ -61,14 +61,12 @@ extension PaymentStore {
         request: RequestIdentity?, owner: UUID
     ) async throws -> LifecycleStart {
         try await transact { transaction in
-            guard let checkoutID = try await transaction.checkout(of: id),
-                try await transaction.lockCheckout(checkoutID) != nil,
-                let stored = try await transaction.readExecutions(of: checkoutID)
-                    .first(where: { $0.execution.id == id })
+            guard let owning = try await transaction.owner(of: id), try await transaction.lock(owning) != nil,
+                let stored = try await transaction.readExecutions(of: owning).first(where: { $0.execution.id == id })
             else { return .notFound }
             if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
             let execution = stored.execution
-            let operations = try await transaction.readOperationsThatMatter(of: [checkoutID])
+            let operations = try await transaction.readOperationsThatMatter(of: [owning])
                 .filter { $0.execution?.id == id }
             let open = operations.filter { !$0.state.isFinal }
             var taken: Money?
@@ -78,8 +76,10 @@ extension PaymentStore {
                     taken = try Lifecycle.capture(
                         amount, of: execution.picture, open: open, captures: operations.filter { $0.kind == .capture })
                 case .refund: taken = try Lifecycle.refund(amount, of: execution.picture, open: open)
-                case .cancel, .createSession, .moveAmount:
-                    try Lifecycle.cancel(of: execution.picture, open: open)
+                case .cancel: try Lifecycle.cancel(of: execution.picture, open: open)
+                case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
+                    .deleteInstrument:
+                    preconditionFailure("\(kind) is nothing that a shop asks of an execution")
                 }
             } catch {
                 return .refused(error)
@@ -92,7 +92,7 @@ extension PaymentStore {
                     """)
             }
             let operation = PaymentOperation(
-                id: OperationID(identifiers.next()), kind: kind, checkout: checkoutID, execution: execution.reference,
+                id: OperationID(identifiers.next()), kind: kind, owner: owning, execution: execution.reference,
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: taken, isFinalCapture: isFinal,
                 intentReason: reason, attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
             try await transaction.insertOperation(
@@ -114,8 +114,7 @@ extension PaymentStore {
                     WHERE due_at <= \(transaction.now.stored)
                         AND (lease_until IS NULL OR lease_until <= \(transaction.now.stored))
                     ORDER BY due_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
-                RETURNING id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state, amount_minor,
-                    currency, final_capture, intent_reason, action_id, reason, attempts, created_at, sent_at
+                RETURNING \(unescaped: Transaction.operationColumns)
                 """
             ).map { ClaimedOperation(operation: try Transaction.operation(from: $0), owner: owner) }
         }
@@ -135,11 +134,11 @@ extension PaymentStore {
         -> PaymentOperation
     {
         try await transact { transaction in
-            guard let execution = claimed.operation.execution, let checkoutID = claimed.operation.checkout else {
+            guard let execution = claimed.operation.execution, let owning = claimed.operation.owner else {
                 throw CorruptRow(table: "operations", detail: "a lifecycle operation without an execution")
             }
             try await transaction.lockFacts(of: execution.id)
-            guard let checkout = try await transaction.lockCheckout(checkoutID),
+            guard let owner = try await transaction.lock(owning),
                 var operation = try await transaction.lockOperation(claimed.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a claimed operation is gone") }
             guard !operation.state.isFinal else { return operation }
@@ -172,14 +171,12 @@ extension PaymentStore {
                 dueAt = transaction.now + .seconds(seconds)
             }
             try await transaction.writeOperation(operation, dueAt: dueAt)
-            let hadCustomersMoney =
-                operation.kind != .cancel || operation.intentReason != CancelReason.checkoutCancelled.rawValue
-            if case .refused = answer, hadCustomersMoney {
+            if case .refused = answer, operation.isTold {
                 try await transaction.insertEvent(
-                    .operationFailed, checkout: checkoutID, execution: execution.id,
+                    .operationFailed, checkout: owning.checkout, subject: owner.subject, execution: execution.id,
                     data: ["operation": operation.json])
             }
-            try await transaction.settle(checkout)
+            try await transaction.settle(owner)
             return try await transaction.readOperation(operation.id) ?? operation
         }
     }
@@ -188,11 +185,11 @@ extension PaymentStore {
     /// they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
     public func rekeyLifecycle(_ id: OperationID) async throws {
         try await transact { transaction in
-            guard let known = try await transaction.readOperation(id), let checkout = known.checkout,
-                try await transaction.lockCheckout(checkout) != nil,
+            guard let known = try await transaction.readOperation(id), let owning = known.owner,
+                try await transaction.lock(owning) != nil,
                 var operation = try await transaction.lockOperation(id), operation.state == .unknown,
                 operation.actionID == nil,
-                let stored = try await transaction.readExecutions(of: checkout)
+                let stored = try await transaction.readExecutions(of: owning)
                     .first(where: { $0.execution.id == operation.execution?.id })
             else { return }
             let statuses = Set(stored.facts.map(\.fact).filter { $0.kind == .status })
@@ -206,7 +203,7 @@ extension PaymentStore {
             switch kind {
             case .capture: guard picture.captured?.minor ?? 0 == accounted else { return }
             case .refund: guard picture.refunded?.minor ?? 0 == accounted else { return }
-            case .cancel, .createSession, .moveAmount: break
+            default: break
             }
             operation.key = IdempotencyKey(identifiers.next())
             operation.state = .prepared

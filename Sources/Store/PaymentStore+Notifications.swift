@@ -135,13 +135,15 @@ extension Transaction {
     ) async throws -> Set<ExecutionID> {
         let hinted = try await executionsNamed(by: hints)
         guard !facts.isEmpty || !hinted.isEmpty else { return [] }
-        let (new, checkouts) = try await lockAndInsertFacts(facts, besides: hinted)
-        let changed = Set(new.compactMap { checkouts[$0] })
+        let (new, owners) = try await lockAndInsertFacts(facts, besides: hinted)
+        let changed = Set(new.compactMap { owners[$0] })
         // In one order with those of the facts, so that two batches can't wait for each other.
-        let locked = try await lockCheckouts(Array(changed.union(hinted.compactMap { checkouts[$0] })))
-        try await settle(locked.filter { changed.contains($0.id) })
+        let concerned = changed.union(hinted.compactMap { owners[$0] })
+        let checkouts = try await lockCheckouts(concerned.checkouts).filter { changed.contains(.checkout($0.id)) }
+        let charges = try await lockCharges(concerned.charges).filter { changed.contains(.charge($0.id)) }
+        try await settle(checkouts, charges)
         try await readSoon(hinted)
-        return Set(checkouts.keys)
+        return Set(owners.keys)
     }
 
     /// The executions that hints name, as far as they are known here.

@@ -20,6 +20,9 @@ public struct RetentionLimits: Sendable {
 public struct RetentionCount: Sendable, Equatable {
     public var notificationBodies = 0
     public var checkouts = 0
+    public var charges = 0
+    /// Instruments that the provider doesn't have any more.
+    public var instruments = 0
     public var events = 0
 
     public init() {}
@@ -32,6 +35,8 @@ extension PaymentStore {
         var count = RetentionCount()
         count.notificationBodies = try await removeBodies(before: limits.notifications, batch: batch)
         count.checkouts = try await removePersonalData(before: limits.personalData, batch: batch)
+        count.charges = try await removeChargesData(before: limits.personalData, batch: batch)
+        count.instruments = try await removeInstruments(before: limits.personalData, batch: batch)
         count.events = try await removeEvents(before: limits.events, batch: batch)
         return count
     }
@@ -46,14 +51,22 @@ extension PaymentStore {
                     AND expires_at < \(limits.personalData.stored) AND NOT EXISTS (SELECT FROM executions
                         WHERE checkout_id = checkouts.id AND changed_at >= \(limits.personalData.stored)))
                     AS checkouts,
+                (SELECT count(*) FROM charges WHERE \(unescaped: Self.overForGood)
+                    AND created_at < \(limits.personalData.stored)) AS charges,
+                (SELECT count(*) FROM instruments WHERE status = 'deleted'
+                    AND read_at < \(limits.personalData.stored)) AS instruments,
                 (SELECT count(*) FROM events WHERE \(unescaped: Self.toldEvent)
                     AND time < \(limits.events.stored)) AS events
             """
         ).first
         var count = RetentionCount()
-        if let (bodies, checkouts, events) = try row?.decode((Int64, Int64, Int64).self) {
+        if let (bodies, checkouts, charges, instruments, events) = try row?.decode(
+            (Int64, Int64, Int64, Int64, Int64).self)
+        {
             count.notificationBodies = Int(bodies)
             count.checkouts = Int(checkouts)
+            count.charges = Int(charges)
+            count.instruments = Int(instruments)
             count.events = Int(events)
         }
         return count
@@ -66,6 +79,14 @@ extension PaymentStore {
         personal_data_removed_at IS NULL AND status NOT IN ('open','processing') AND due_at IS NULL
             AND NOT EXISTS (SELECT FROM operations WHERE checkout_id = checkouts.id AND finished_at IS NULL)
             AND NOT EXISTS (SELECT FROM executions WHERE checkout_id = checkouts.id AND check_at IS NOT NULL)
+        """
+
+    /// The same for a charge.
+    private static let overForGood = """
+        personal_data_removed_at IS NULL AND state IN ('succeeded','failed','needsCustomer','skipped')
+            AND settle_at IS NULL
+            AND NOT EXISTS (SELECT FROM operations WHERE charge_id = charges.id AND finished_at IS NULL)
+            AND NOT EXISTS (SELECT FROM executions WHERE charge_id = charges.id AND check_at IS NOT NULL)
         """
 
     /// Neither before the cursor that queues events for the shop, nor one that the shop still has to take.
@@ -100,6 +121,39 @@ extension PaymentStore {
             let done = try await transact { transaction in
                 try await transaction.removePersonalData(Self.closedForGood, before: limit, batch: batch)
             }
+            guard done > 0 else { return count }
+            count += done
+        }
+    }
+
+    private func removeChargesData(before limit: Timestamp, batch: Int) async throws -> Int {
+        try await repeatBatches {
+            try await pool.query(
+                """
+                UPDATE charges SET holder_reference = '', meta = NULL, personal_data_removed_at = \(clock.now().stored)
+                WHERE id IN (SELECT id FROM charges WHERE \(unescaped: Self.overForGood)
+                    AND created_at < \(limit.stored) ORDER BY created_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+                """
+            ).affected
+        }
+    }
+
+    private func removeInstruments(before limit: Timestamp, batch: Int) async throws -> Int {
+        try await repeatBatches {
+            try await pool.query(
+                """
+                DELETE FROM instruments WHERE id IN (SELECT id FROM instruments
+                    WHERE status = 'deleted' AND read_at < \(limit.stored) LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+                """
+            ).affected
+        }
+    }
+
+    /// Until a batch finds nothing.
+    private func repeatBatches(_ work: () async throws -> Int) async throws -> Int {
+        var count = 0
+        while true {
+            let done = try await work()
             guard done > 0 else { return count }
             count += done
         }

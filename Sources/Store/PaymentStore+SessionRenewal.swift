@@ -31,7 +31,7 @@ extension PaymentStore {
             guard var checkout = try await transaction.lockCheckout(id) else { return .notFound }
             if let refusal = transaction.sessionRefusal(checkout) { return .refused(refusal) }
             let executions = try await transaction.readExecutions(of: id)
-            let operations = try await transaction.readOpenOperations(of: id)
+            let operations = try await transaction.readOpenOperations(of: .checkout(id))
             if operations.contains(where: { $0.kind == .createSession }) {
                 return try await transaction.resumeSession(of: checkout, owner: owner).map(SessionAnswer.planned)
                     ?? .busy
@@ -96,7 +96,7 @@ extension PaymentStore {
             else { return nil }
             let ordinal = try await transaction.ordinal(of: operation.id)
             try await transaction.insertExecution(
-                snapshot.reference, checkout: checkout.id, ordinal: ordinal,
+                snapshot.reference, owner: .checkout(checkout.id), ordinal: ordinal,
                 merchantReference: planned.request.merchantReference,
                 amount: snapshot.amount ?? planned.request.amount, payload: nil)
             _ = try await transaction.insertFacts(snapshot.facts, of: snapshot.reference.id)

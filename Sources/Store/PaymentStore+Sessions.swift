@@ -61,6 +61,8 @@ extension PaymentStore {
         case busy
         /// The order has a checkout, made by another request.
         case exists(CheckoutID)
+        /// A charge has the reference.
+        case referenceTaken
     }
 
     /// Takes the order's reference and writes down that its first session is to be created.
@@ -68,9 +70,11 @@ extension PaymentStore {
     /// - Parameter owner: who creates it; holds the operation's lease.
     public func openCheckout(_ new: NewCheckout, owner: UUID) async throws -> Opening {
         try await transact { transaction in
+            try await transaction.lockReference(new.merchantReference)
             if let existing = try await transaction.readCheckout(merchantReference: new.merchantReference) {
                 return try await transaction.resumeOpening(of: existing, new, owner: owner)
             }
+            guard try await !transaction.isTaken(new.merchantReference) else { return .referenceTaken }
             let id = CheckoutID(identifiers.next())
             let inserted = try await transaction.insertCheckout(new, id: id)
             guard inserted, let checkout = try await transaction.lockCheckout(id) else {
@@ -104,7 +108,7 @@ extension PaymentStore {
             let isLatest = try await transaction.isLatestSession(operation, of: checkout)
             let isFirst = checkout.currentExecution == nil && isLatest
             try await transaction.insertExecution(
-                execution, checkout: checkout.id, ordinal: try await transaction.ordinal(of: operation.id),
+                execution, owner: .checkout(checkout.id), ordinal: try await transaction.ordinal(of: operation.id),
                 merchantReference: planned.request.merchantReference, amount: planned.request.amount,
                 payload: session.payload)
             _ = try await transaction.insertFacts(session.execution.facts, of: execution.id)
@@ -197,7 +201,7 @@ extension Transaction {
         ).first
         let ordinal = try (last?.decode("last", as: Int.self) ?? 0) + 1
         let operation = PaymentOperation(
-            id: OperationID(identifiers.next()), kind: .createSession, checkout: checkout.id, execution: nil,
+            id: OperationID(identifiers.next()), kind: .createSession, owner: .checkout(checkout.id), execution: nil,
             key: IdempotencyKey(identifiers.next()), state: .sent, amount: checkout.amount, attempts: 1,
             createdAt: now, sentAt: now)
         try await insertOperation(operation, workflowCode: checkout.workflowCode, owner: owner, ordinal: ordinal)

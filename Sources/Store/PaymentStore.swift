@@ -6,7 +6,8 @@ import Postgres
 /// The books: everything that Lockstep knows, in PostgreSQL. The only target with SQL in it.
 ///
 /// Each public method is one transaction that leaves the books whole. None of them calls anything outside, and all
-/// take their locks in one order: the advisory lock of an execution, its checkout, executions, operations.
+/// take their locks in one order: the advisory lock of an execution, instruments, its checkout, or its subscription and
+/// charge, executions, operations.
 public struct PaymentStore: Sendable {
     public let pool: PostgresPool
     let clock: WallClock
@@ -16,10 +17,16 @@ public struct PaymentStore: Sendable {
     /// What the books decide by.
     public struct Policy: Sendable {
         public var settlement: Settlement.Rules
+        public var charges: ChargeSettlement.Rules
+        public var renewal: RenewalPlan.Rules
+        /// How long before a card's last day the shop is told (`LOCKSTEP_EXPIRY_NOTICE_DAYS`).
+        public var expiryNotice: Duration
+        /// Where "this month" is read for a card's expiry (`LOCKSTEP_EXPIRY_ZONE`).
+        public var expiryZone: TimeZone
         public var references: PaymentReference
         public var healing: HealingSchedule
         /// When something must be looked at by a person.
-        public var discrepancies: CheckoutDiscrepancies.Rules
+        public var discrepancies: OrderDiscrepancies.Rules
         /// How long a worker or a request may hold what it took (`LOCKSTEP_LEASE_SECONDS`).
         public var lease: Duration
         /// How long a `proceed` holds the basket (`LOCKSTEP_GATE_LEASE_SECONDS`).
@@ -30,12 +37,18 @@ public struct PaymentStore: Sendable {
         public var clientTokenGrace: Duration
 
         public init(
-            settlement: Settlement.Rules = .init(), references: PaymentReference = .init(),
-            healing: HealingSchedule = .init(), discrepancies: CheckoutDiscrepancies.Rules = .init(),
+            settlement: Settlement.Rules = .init(), charges: ChargeSettlement.Rules = .init(),
+            renewal: RenewalPlan.Rules = .init(), expiryNotice: Duration = .seconds(30 * 86_400),
+            expiryZone: TimeZone = .lastOnEarth, references: PaymentReference = .init(),
+            healing: HealingSchedule = .init(), discrepancies: OrderDiscrepancies.Rules = .init(),
             lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
             initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600)
         ) {
             self.settlement = settlement
+            self.charges = charges
+            self.renewal = renewal
+            self.expiryNotice = expiryNotice
+            self.expiryZone = expiryZone
             self.references = references
             self.healing = healing
             self.discrepancies = discrepancies
@@ -52,6 +65,11 @@ public struct PaymentStore: Sendable {
         self.identifiers = identifiers
         self.policy = policy
     }
+
+    /// The moment by the books' clock.
+    public var now: Timestamp { clock.now() }
+    /// Where "this month" is read for a card's expiry.
+    public var expiryZone: TimeZone { policy.expiryZone }
 
     /// Runs the body in one transaction, again on a deadlock or a serialization failure.
     func transact<Result: Sendable>(
@@ -96,4 +114,9 @@ extension Timestamp {
 
 extension PostgresTimestamp {
     var timestamp: Timestamp { Timestamp(microseconds: microsecondsSince1970) }
+}
+
+extension TimeZone {
+    /// Where every day ends last: a card is valid while its month lasts anywhere.
+    public static let lastOnEarth = TimeZone(secondsFromGMT: -12 * 3600) ?? .gmt
 }

@@ -2,11 +2,21 @@ import Basics
 import Foundation
 import Lockstep
 
-/// What settlements of any number of checkouts decided, collected so that all of it is written at once.
+/// What settlements of any number of checkouts and charges decided, collected so that all of it is written at once.
 struct SettlementChanges {
     struct CheckoutRow {
         let checkout: Checkout
         let dueAt: Timestamp?
+    }
+
+    struct ChargeRow {
+        let charge: Charge
+        let dueAt: Timestamp?
+    }
+
+    struct AttemptRow {
+        let charge: ChargeID
+        let attempt: ChargeAttempt
     }
 
     struct ExecutionRow {
@@ -18,7 +28,7 @@ struct SettlementChanges {
 
     struct Event {
         let type: EventType
-        let checkout: CheckoutID
+        let about: EventSubject
         let execution: ExecutionID?
         let data: JSON
     }
@@ -27,12 +37,14 @@ struct SettlementChanges {
     let policy: PaymentStore.Policy
     let identifiers: IdentifierSource
     private(set) var checkouts: [CheckoutRow] = []
+    var charges: [ChargeRow] = []
+    var attempts: [AttemptRow] = []
     private(set) var executions: [ExecutionRow] = []
     private(set) var finished: [PaymentOperation] = []
     private(set) var cancels: [PaymentOperation] = []
     private(set) var amounts: [(execution: ExecutionID, amount: Money)] = []
     var events: [Event] = []
-    var opened: [(checkout: CheckoutID, discrepancy: Discrepancy)] = []
+    var opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)] = []
     var resolved: [Discrepancy] = []
 
     init(now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource) {
@@ -44,40 +56,12 @@ struct SettlementChanges {
     /// Decides one checkout. Pure but for the ids of what is planned.
     ///
     /// - Parameters:
-    ///   - operations: those of the checkout that aren't final, and the cancels that aren't failed.
+    ///   - known: its executions and operations.
     ///   - announcing: events of the caller's own change, told before those that follow from it.
-    mutating func settle(
-        _ checkout: Checkout, _ known: CheckoutHoldings, announcing: [EventType]
-    ) -> SettledCheckout {
+    mutating func settle(_ checkout: Checkout, _ known: Holdings, announcing: [EventType]) -> SettledCheckout {
         var stored = known.executions
-        var open = known.operations
-        var failures: [PaymentOperation] = []
-        var actions = known.actions
-        for index in open.indices {
-            guard let execution = stored.first(where: { $0.execution.id == open[index].execution?.id }),
-                let settled = open[index].settled(
-                    by: execution.execution.picture, others: actions.without(open[index]))
-            else { continue }
-            // What explains this one explains no other.
-            actions.account(for: settled)
-            open[index] = settled
-            finished.append(settled)
-            if settled.state == .failed { failures.append(settled) }
-        }
-        open.removeAll(where: \.state.isFinal)
-        let cancelling = Set(open.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
-        // The shop's cancel failed, or was undone, so the execution is as it was before: a success of it pays, or is
-        // taken back.
-        let cancelled = known.cancelled.subtracting(
-            failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
-        for index in stored.indices where stored[index].execution.cancelReason == .requested {
-            let execution = stored[index].execution
-            let isCancelled = cancelled.contains(execution.id)
-            let isUndone = isCancelled && execution.state.holdsMoney && !cancelling.contains(execution.id)
-            if !isCancelled || isUndone { stored[index].execution.cancelReason = nil }
-        }
-
-        let move = open.first { $0.kind == .moveAmount }
+        let operations = settleOperations(known, &stored)
+        let move = operations.open.first { $0.kind == .moveAmount }
         let settlement = Settlement(
             of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
             now: now)
@@ -86,13 +70,7 @@ struct SettlementChanges {
         for effect in settlement.effects {
             switch effect {
             case .cancel(let id, let reason):
-                // At most one is ever open. One that is on its way may have come too early and fail; then this is
-                // decided again, so the reason stays what it was.
-                guard let index = stored.firstIndex(where: { $0.execution.id == id }), !cancelling.contains(id) else {
-                    continue
-                }
-                stored[index].execution.cancelReason = reason
-                planCancel(of: stored[index].execution, checkout: checkout.id)
+                cancel(id, reason, of: .checkout(checkout.id), in: &stored, unless: operations.cancelling)
             case .cancelled(let id):
                 guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
                 stored[index].execution.cancelReported = true
@@ -106,30 +84,25 @@ struct SettlementChanges {
         let settled = SettledCheckout(checkout: settlement.checkout, executions: stored.map(\.execution))
         for type in announcing { tell(type, about: settled) }
         for effect in settlement.effects { if case .event(let type) = effect { tell(type, about: settled) } }
-        for execution in stored { take(execution, of: settled.checkout, readNow: readNow) }
-        judge(settled, stored, open + cancels.filter { $0.checkout == checkout.id }, held: held, known.discrepancies)
-        for operation in failures {
-            events.append(
-                Event(
-                    type: .operationFailed, checkout: checkout.id, execution: operation.execution?.id,
-                    data: ["operation": operation.json]))
+        let about = EventSubject.checkout(checkout.id)
+        for execution in stored {
+            let hasLease = settled.checkout.lease?.execution == execution.execution.id
+            take(
+                execution, of: .checkout(checkout.id), about: about, readNow: readNow.contains(execution.execution.id),
+                hasLease: hasLease)
         }
+        judge(
+            .init(settled.checkout), of: .checkout(checkout.id), about: about, stored, operations.open, held: held,
+            known.discrepancies)
+        tellFailures(operations.failures, about: about)
         return settled
     }
 
     private mutating func tell(_ type: EventType, about settled: SettledCheckout) {
         events.append(
             Event(
-                type: type, checkout: settled.checkout.id, execution: settled.checkout.currentExecution,
+                type: type, about: .checkout(settled.checkout.id), execution: settled.checkout.currentExecution,
                 data: ["checkout": settled.json]))
-    }
-
-    private mutating func planCancel(of execution: CheckoutExecution, checkout: CheckoutID) {
-        cancels.append(
-            PaymentOperation(
-                id: OperationID(identifiers.next()), kind: .cancel, checkout: checkout, execution: execution.reference,
-                key: IdempotencyKey(identifiers.next()), intentReason: execution.cancelReason?.rawValue,
-                createdAt: now))
     }
 
     private mutating func finishMove(_ move: PaymentOperation?, applied: Bool, _ checkout: Checkout) {
@@ -139,19 +112,90 @@ struct SettlementChanges {
         finished.append(move)
         if applied, let id = checkout.currentExecution { amounts.append((id, checkout.amount)) }
     }
+}
+
+/// What checkouts and charges have in common.
+extension SettlementChanges {
+    /// What the facts decided about operations.
+    struct SettledOperations {
+        var open: [PaymentOperation]
+        var failures: [PaymentOperation] = []
+        /// Executions with a cancel that is on its way.
+        var cancelling: Set<ExecutionID>
+    }
+
+    /// Finishes the operations that the facts decide.
+    mutating func settleOperations(_ known: Holdings, _ stored: inout [StoredExecution]) -> SettledOperations {
+        var operations = SettledOperations(open: known.operations, cancelling: [])
+        var actions = known.actions
+        for index in operations.open.indices {
+            let operation = operations.open[index]
+            guard let execution = stored.first(where: { $0.execution.id == operation.execution?.id }),
+                let settled = operation.settled(by: execution.execution.picture, others: actions.without(operation))
+            else { continue }
+            // What explains this one explains no other.
+            actions.account(for: settled)
+            operations.open[index] = settled
+            finished.append(settled)
+            if settled.state == .failed { operations.failures.append(settled) }
+        }
+        operations.open.removeAll(where: \.state.isFinal)
+        operations.cancelling = Set(operations.open.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        let cancelled = known.cancelled.subtracting(
+            operations.failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        // The shop's cancel failed, or was undone, so the execution is as it was before: a success of it pays, or is
+        // taken back.
+        for index in stored.indices where stored[index].execution.cancelReason == .requested {
+            let execution = stored[index].execution
+            let isCancelled = cancelled.contains(execution.id)
+            let isUndone =
+                isCancelled && execution.state.holdsMoney && !operations.cancelling.contains(execution.id)
+            if !isCancelled || isUndone { stored[index].execution.cancelReason = nil }
+        }
+        return operations
+    }
+
+    /// Plans a cancel. At most one is ever open. One that is on its way may have come too early and fail; then this is
+    /// decided again, so the reason stays what it was.
+    mutating func cancel(
+        _ id: ExecutionID, _ reason: CancelReason, of owner: ExecutionOwner, in stored: inout [StoredExecution],
+        unless cancelling: Set<ExecutionID>
+    ) {
+        guard let index = stored.firstIndex(where: { $0.execution.id == id }), !cancelling.contains(id) else { return }
+        stored[index].execution.cancelReason = reason
+        cancels.append(
+            PaymentOperation(
+                id: OperationID(identifiers.next()), kind: .cancel, owner: owner,
+                execution: stored[index].execution.reference, key: IdempotencyKey(identifiers.next()),
+                intentReason: reason.rawValue, createdAt: now))
+    }
+
+    mutating func tellFailures(_ failures: [PaymentOperation], about subject: EventSubject) {
+        for operation in failures where operation.isTold {
+            events.append(
+                Event(
+                    type: .operationFailed, about: subject, execution: operation.execution?.id,
+                    data: ["operation": operation.json]))
+        }
+    }
 
     /// The execution's row, where it differs from what is stored, and the events about the difference.
-    private mutating func take(_ stored: StoredExecution, of checkout: Checkout, readNow: Set<ExecutionID>) {
+    ///
+    /// - Parameter isInDoubt: nobody knows whether it holds money, whatever its state says.
+    mutating func take(
+        _ stored: StoredExecution, of owner: ExecutionOwner, about subject: EventSubject, readNow: Bool,
+        hasLease: Bool = false, isInDoubt: Bool = false
+    ) {
         let execution = stored.execution
         let picture = execution.picture
         let hasChanged = stored.hasChanged
         var checkAt = stored.checkAt
-        if readNow.contains(execution.id) {
+        if readNow {
             checkAt = now
         } else if hasChanged || (checkAt == nil && stored.checks == 0) {
             checkAt = policy.healing.next(
-                for: picture.state, checks: 0, changedAt: now, hasLease: checkout.lease?.execution == execution.id,
-                now: now, jitter: .random(in: 0...255))
+                for: isInDoubt ? .unknown : picture.state, checks: 0, changedAt: now, hasLease: hasLease, now: now,
+                jitter: .random(in: 0...255))
             if picture.lacksFigures || stored.facts.map(\.fact).needFigures {
                 checkAt = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
             }
@@ -170,14 +214,24 @@ struct SettlementChanges {
         for type in types {
             events.append(
                 Event(
-                    type: type, checkout: checkout.id, execution: execution.id,
-                    data: ["execution": execution.json(checkout: checkout.id, facts: stored.facts)]))
+                    type: type, about: subject, execution: execution.id,
+                    data: ["execution": execution.json(of: owner, facts: stored.facts)]))
         }
     }
 }
 
-/// What a checkout holds besides its own row.
-struct CheckoutHoldings {
+/// Whose events are told one after the other.
+enum EventSubject: Hashable {
+    case checkout(CheckoutID)
+    /// A charge, or the subscription that it is for.
+    case other(UUID)
+
+    var checkout: CheckoutID? { if case .checkout(let id) = self { id } else { nil } }
+    var other: UUID? { if case .other(let id) = self { id } else { nil } }
+}
+
+/// What a checkout or a charge holds besides its own row.
+struct Holdings {
     var executions: [StoredExecution] = []
     /// Those that aren't final, oldest first.
     var operations: [PaymentOperation] = []
@@ -185,6 +239,15 @@ struct CheckoutHoldings {
     var discrepancies: [Discrepancy] = []
     /// Executions with a cancel that hasn't failed.
     var cancelled: Set<ExecutionID> = []
-    /// What the checkout's operations already account for, where one of them has an unknown outcome.
+    /// What its operations already account for, where one of them has an unknown outcome.
     var actions = AccountedActions()
+}
+
+extension PaymentOperation {
+    /// Whether the shop is told that it failed: not of a cancel of what nobody had paid yet.
+    public var isTold: Bool {
+        guard kind.isLifecycle else { return false }
+        let silent = [CancelReason.checkoutCancelled.rawValue, CancelReason.attemptOver.rawValue]
+        return kind != .cancel || !silent.contains(intentReason ?? "")
+    }
 }

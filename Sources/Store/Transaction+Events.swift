@@ -11,13 +11,16 @@ extension Transaction {
     }
 
     /// Writes an event in the transaction of the change that it tells of.
+    ///
+    /// - Parameter subject: whose events are told one after the other, where it isn't a checkout: a subscription, a
+    ///   charge, an instrument.
     func insertEvent(
-        _ type: EventType, checkout: CheckoutID?, execution: ExecutionID?, data: JSON
+        _ type: EventType, checkout: CheckoutID? = nil, subject: UUID? = nil, execution: ExecutionID? = nil, data: JSON
     ) async throws {
         _ = try await query(
             """
-            INSERT INTO events (id, type, scope, checkout_id, execution_id, data, time)
-            VALUES (\(identifiers.next()), \(type.rawValue), \(type.scope.rawValue), \(checkout?.uuid),
+            INSERT INTO events (id, type, scope, checkout_id, subject_id, execution_id, data, time)
+            VALUES (\(identifiers.next()), \(type.rawValue), \(type.scope.rawValue), \(checkout?.uuid), \(subject),
                 \(execution?.uuid), \(PostgresJSON(data.text)), \(now.stored))
             """)
     }

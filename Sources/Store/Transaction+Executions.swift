@@ -28,40 +28,50 @@ struct StoredExecution {
 extension Transaction {
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
-        try await readExecutions(of: [checkout])[checkout] ?? []
+        try await readExecutions(of: .checkout(checkout))
     }
 
-    /// The same for many checkouts, in one round trip.
-    func readExecutions(of checkouts: [CheckoutID]) async throws -> [CheckoutID: [StoredExecution]] {
-        let results = try await pipeline([
-            """
-            SELECT checkout_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency,
-                cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks,
-                check_at, changed_at
-            FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) ORDER BY checkout_id, ordinal
-            """,
-            Self.factsQuery(checkouts),
-        ])
-        let facts = try Self.facts(from: results[1])
-        var executions: [CheckoutID: [StoredExecution]] = [:]
-        for row in results[0] {
-            let (checkout, execution) = try Self.execution(from: row, facts: facts)
-            executions[checkout, default: []].append(execution)
+    /// The same for whatever they are for.
+    func readExecutions(of owner: ExecutionOwner) async throws -> [StoredExecution] {
+        try await readExecutions(of: [owner])[owner] ?? []
+    }
+
+    /// The same for many, in one round trip for each kind of owner.
+    func readExecutions(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: [StoredExecution]] {
+        var executions: [ExecutionOwner: [StoredExecution]] = [:]
+        for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
+        where !ids.isEmpty {
+            let results = try await pipeline([
+                """
+                SELECT checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor,
+                    currency, cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor,
+                    refunded_minor, checks, check_at, changed_at
+                FROM executions WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
+                """,
+                Self.factsQuery(column, ids),
+            ])
+            let facts = try Self.facts(from: results[1])
+            for row in results[0] {
+                guard let (owner, execution) = try Self.execution(from: row, facts: facts) else { continue }
+                executions[owner, default: []].append(execution)
+            }
         }
         return executions
     }
 
     private static func execution(
         from row: PostgresRow, facts all: [ExecutionID: [LearnedFact]]
-    ) throws -> (CheckoutID, StoredExecution) {
+    ) throws -> (ExecutionOwner, StoredExecution)? {
         let (
-            checkout, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported, createdAt,
+            checkout, charge, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported,
+            createdAt,
             authorized, captured, refunded, checks, checkAt, changedAt
         ) = try row.decode(
             (
-                UUID, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp, Int64?,
-                Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
+                UUID?, UUID?, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp,
+                Int64?, Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
             ).self)
+        guard let owner = ExecutionOwner(checkout: checkout, charge: charge) else { return nil }
         let reason: CancelReason? = try cancelReason.map { try legal($0, "executions") }
         let facts = all[ExecutionID(id)] ?? []
         let execution = StoredExecution(
@@ -74,41 +84,49 @@ extension Transaction {
             storedCancelReported: cancelReported, storedAuthorizedMinor: authorized, storedCapturedMinor: captured,
             storedRefundedMinor: refunded, checks: checks, checkAt: checkAt?.timestamp,
             changedAt: changedAt.timestamp, facts: facts)
-        return (CheckoutID(checkout), execution)
+        return (owner, execution)
     }
 
-    /// Which checkout an execution belongs to; nil for one that isn't ours, or isn't known yet.
+    /// What an execution is for; nil for one that isn't ours, or isn't known yet.
+    func owner(of execution: ExecutionID) async throws -> ExecutionOwner? {
+        try await owners(of: [execution])[execution]
+    }
+
+    /// The checkout that an execution belongs to; nil also for one of a charge.
     func checkout(of execution: ExecutionID) async throws -> CheckoutID? {
-        try await query("SELECT checkout_id FROM executions WHERE id = \(execution.uuid)")
-            .first.map { CheckoutID(try $0.decode("checkout_id", as: UUID.self)) }
+        if case .checkout(let id) = try await owner(of: execution) { id } else { nil }
     }
 
-    /// The same for many.
-    static func checkoutsQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
-        "SELECT id, checkout_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))"
+    /// The same for many; those that aren't known are left out.
+    func owners(of executions: some Collection<ExecutionID>) async throws -> [ExecutionID: ExecutionOwner] {
+        executions.isEmpty ? [:] : try Self.owners(from: try await query(Self.ownersQuery(executions)))
     }
 
-    /// What ``checkoutsQuery(_:)`` found; executions that aren't known are left out.
-    static func checkouts(from rows: PostgresRows) throws -> [ExecutionID: CheckoutID] {
-        var checkouts: [ExecutionID: CheckoutID] = [:]
+    static func ownersQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
+        "SELECT id, checkout_id, charge_id FROM executions WHERE id = ANY(\(executions.map(\.uuid)))"
+    }
+
+    /// What ``ownersQuery(_:)`` found.
+    static func owners(from rows: PostgresRows) throws -> [ExecutionID: ExecutionOwner] {
+        var owners: [ExecutionID: ExecutionOwner] = [:]
         for row in rows {
-            let (execution, checkout) = try row.decode((UUID, UUID).self)
-            checkouts[ExecutionID(execution)] = CheckoutID(checkout)
+            let (id, checkout, charge) = try row.decode((UUID, UUID?, UUID?).self)
+            owners[ExecutionID(id)] = ExecutionOwner(checkout: checkout, charge: charge)
         }
-        return checkouts
+        return owners
     }
 
     /// Makes an execution known. Again for the same one: nothing.
     func insertExecution(
-        _ reference: ExecutionReference, checkout: CheckoutID, ordinal: Int, merchantReference: String, amount: Money,
+        _ reference: ExecutionReference, owner: ExecutionOwner, ordinal: Int, merchantReference: String, amount: Money,
         payload: InitPayload?
     ) async throws {
         _ = try await query(
             """
-            INSERT INTO executions (id, checkout_id, ordinal, workflow_code, merchant_reference, state, amount_minor,
+            INSERT INTO executions (id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, state, amount_minor,
                 currency, init_version, init_data, created_at, changed_at)
-            VALUES (\(reference.id.uuid), \(checkout.uuid), \(ordinal), \(reference.workflowCode),
-                \(merchantReference), 'created', \(amount.minor), \(amount.currency.code), \(payload?.version),
+            VALUES (\(reference.id.uuid), \(owner.checkout?.uuid), \(owner.charge?.uuid), \(ordinal),
+                \(reference.workflowCode), \(merchantReference), 'created', \(amount.minor), \(amount.currency.code), \(payload?.version),
                 \(payload?.data.reveal), \(now.stored), \(now.stored))
             ON CONFLICT (id) DO NOTHING
             """)
@@ -138,4 +156,25 @@ extension Transaction {
             WHERE id = \(execution.uuid)
             """)
     }
+}
+
+extension ExecutionOwner {
+    var checkout: CheckoutID? { if case .checkout(let id) = self { id } else { nil } }
+    var charge: ChargeID? { if case .charge(let id) = self { id } else { nil } }
+
+    /// From `checkout_id` and `charge_id`; nil where both are empty.
+    init?(checkout: UUID?, charge: UUID?) {
+        if let checkout {
+            self = .checkout(CheckoutID(checkout))
+        } else if let charge {
+            self = .charge(ChargeID(charge))
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Collection<ExecutionOwner> {
+    var checkouts: [CheckoutID] { compactMap(\.checkout) }
+    var charges: [ChargeID] { compactMap(\.charge) }
 }

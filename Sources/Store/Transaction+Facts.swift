@@ -21,16 +21,16 @@ extension Transaction {
     /// Locks, adds, and looks to whom the executions belong, in one round trip.
     ///
     /// - Parameter others: executions that are locked and looked for as well.
-    /// - Returns: the executions about which something was new, and the checkouts of those that are known here.
+    /// - Returns: the executions about which something was new, and the owners of those that are known here.
     func lockAndInsertFacts(
         _ learned: [(execution: ExecutionID, fact: Fact)], besides others: Set<ExecutionID> = []
-    ) async throws -> (new: Set<ExecutionID>, checkouts: [ExecutionID: CheckoutID]) {
+    ) async throws -> (new: Set<ExecutionID>, owners: [ExecutionID: ExecutionOwner]) {
         let executions = others.union(learned.map(\.execution))
         let results = try await pipeline([
-            Self.lockQuery(executions), insertQuery(learned), Self.checkoutsQuery(executions),
+            Self.lockQuery(executions), insertQuery(learned), Self.ownersQuery(executions),
         ])
         let new = try results[1].map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
-        return (Set(new), try Self.checkouts(from: results[2]))
+        return (Set(new), try Self.owners(from: results[2]))
     }
 
     /// Adds facts; what was known before is left as it is. How many were new.
@@ -63,13 +63,15 @@ extension Transaction {
             """
     }
 
-    /// All that is known of the executions of these checkouts.
-    static func factsQuery(_ checkouts: [CheckoutID]) -> PostgresQuery {
+    /// All that is known of the executions of these checkouts, or charges.
+    ///
+    /// - Parameter column: which of the two: `checkout_id` or `charge_id`.
+    static func factsQuery(_ column: String, _ owners: [UUID]) -> PostgresQuery {
         """
         SELECT execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor,
             refunded_minor, currency, reason, action_required, payment_id, payment_method_code, instrument_id,
             dispute_id, at_seconds, at_nanoseconds, source, learned_at
-        FROM facts WHERE execution_id IN (SELECT id FROM executions WHERE checkout_id = ANY(\(checkouts.map(\.uuid))))
+        FROM facts WHERE execution_id IN (SELECT id FROM executions WHERE \(unescaped: column) = ANY(\(owners)))
         """
     }
 

@@ -18,40 +18,71 @@ extension Transaction {
     /// - Parameter announcing: events of the caller's own change.
     @discardableResult
     func settle(_ checkout: Checkout, announcing: [EventType] = []) async throws -> SettledCheckout {
-        let holdings = try await readHoldings(of: [checkout.id])
+        let holdings = try await readHoldings(of: [.checkout(checkout.id)])
         var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
-        let settled = changes.settle(checkout, holdings[checkout.id] ?? CheckoutHoldings(), announcing: announcing)
+        let settled = changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: announcing)
         try await write(changes)
         return settled
     }
 
-    /// The same for many at once, in as many statements as for one.
-    func settle(_ checkouts: [Checkout]) async throws {
-        guard !checkouts.isEmpty else { return }
-        let holdings = try await readHoldings(of: checkouts.map(\.id))
+    /// The same for a charge.
+    ///
+    /// - Parameter refused: why the provider refused a call of an attempt for good, by the attempt's number.
+    @discardableResult
+    func settle(_ charge: Charge, refused: [Int: String] = [:]) async throws -> Charge {
+        let holdings = try await readHoldings(of: [.charge(charge.id)])
+        let afterFailure = try await readAfterFailure(of: [charge])
         var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
-        for checkout in checkouts {
-            _ = changes.settle(checkout, holdings[checkout.id] ?? CheckoutHoldings(), announcing: [])
-        }
+        let settled = changes.settle(
+            charge, holdings[.charge(charge.id)] ?? Holdings(), refused: refused,
+            afterFailure: { afterFailure(charge, $0) })
         try await write(changes)
+        try await settleSubscriptions([(charge, settled)])
+        return settled
     }
 
-    func readHoldings(of checkouts: [CheckoutID]) async throws -> [CheckoutID: CheckoutHoldings] {
-        var holdings: [CheckoutID: CheckoutHoldings] = [:]
-        for (id, executions) in try await readExecutions(of: checkouts) {
-            holdings[id, default: CheckoutHoldings()].executions = executions
+    func settle(_ owner: LockedOwner) async throws {
+        switch owner {
+        case .checkout(let checkout): try await settle(checkout)
+        case .charge(let charge): try await settle(charge)
         }
-        let results = try await pipeline([Self.operationsQuery(checkouts), Self.discrepanciesQuery(checkouts)])
-        for operation in try results[0].map(Self.operation(from:)) {
-            guard let id = operation.checkout else { continue }
-            if !operation.state.isFinal { holdings[id, default: CheckoutHoldings()].operations.append(operation) }
+    }
+
+    /// The same for many at once, in as many statements as for one.
+    func settle(_ checkouts: [Checkout], _ charges: [Charge]) async throws {
+        guard !checkouts.isEmpty || !charges.isEmpty else { return }
+        let holdings = try await readHoldings(of: checkouts.map { .checkout($0.id) } + charges.map { .charge($0.id) })
+        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        var settledCharges: [(before: Charge, after: Charge)] = []
+        for checkout in checkouts {
+            _ = changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: [])
+        }
+        if !charges.isEmpty {
+            let afterFailure = try await readAfterFailure(of: charges)
+            for charge in charges {
+                let settled = changes.settle(
+                    charge, holdings[.charge(charge.id)] ?? Holdings(), afterFailure: { afterFailure(charge, $0) })
+                settledCharges.append((charge, settled))
+            }
+        }
+        try await write(changes)
+        try await settleSubscriptions(settledCharges)
+    }
+
+    func readHoldings(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: Holdings] {
+        var holdings: [ExecutionOwner: Holdings] = [:]
+        for (owner, executions) in try await readExecutions(of: owners) {
+            holdings[owner, default: Holdings()].executions = executions
+        }
+        for operation in try await readOperationsThatMatter(of: owners) {
+            guard let owner = operation.owner else { continue }
+            if !operation.state.isFinal { holdings[owner, default: Holdings()].operations.append(operation) }
             guard operation.state != .failed, let execution = operation.execution?.id else { continue }
-            if operation.kind == .cancel { holdings[id, default: CheckoutHoldings()].cancelled.insert(execution) }
-            holdings[id, default: CheckoutHoldings()].actions.account(for: operation)
+            if operation.kind == .cancel { holdings[owner, default: Holdings()].cancelled.insert(execution) }
+            holdings[owner, default: Holdings()].actions.account(for: operation)
         }
-        for row in results[1] {
-            let (id, discrepancy) = try Self.discrepancy(from: row)
-            if let id { holdings[id, default: CheckoutHoldings()].discrepancies.append(discrepancy) }
+        for (owner, discrepancy) in try await readDiscrepanciesThatMatter(of: owners) {
+            holdings[owner, default: Holdings()].discrepancies.append(discrepancy)
         }
         return holdings
     }
@@ -60,6 +91,12 @@ extension Transaction {
     private func write(_ changes: SettlementChanges) async throws {
         var queries: [PostgresQuery] = []
         if let query = update(changes.checkouts) { queries.append(query) }
+        if let query = update(changes.charges) { queries.append(query) }
+        // Those that are over first: at no moment may two attempts of a charge be open.
+        for isOpen in [false, true] {
+            let rows = changes.attempts.filter { $0.attempt.outcome.isOpen == isOpen }
+            if let query = update(rows) { queries.append(query) }
+        }
         if let query = update(changes.executions) { queries.append(query) }
         for (execution, amount) in changes.amounts {
             queries.append(
@@ -82,10 +119,10 @@ extension Transaction {
             guard let execution = operation.execution else { continue }
             queries.append(
                 """
-                INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
-                    intent_reason, created_at, due_at)
-                VALUES (\(operation.id.uuid), 'cancel', \(operation.checkout?.uuid), \(execution.id.uuid),
-                    \(execution.workflowCode), \(operation.key.uuid), 'prepared', \(operation.intentReason),
+                INSERT INTO operations (id, kind, checkout_id, charge_id, execution_id, workflow_code, idempotency_key,
+                    state, intent_reason, created_at, due_at)
+                VALUES (\(operation.id.uuid), 'cancel', \(operation.checkout?.uuid), \(operation.charge?.uuid),
+                    \(execution.id.uuid), \(execution.workflowCode), \(operation.key.uuid), 'prepared', \(operation.intentReason),
                     \(now.stored), \(now.stored))
                 """)
         }
@@ -116,6 +153,30 @@ extension Transaction {
             """
     }
 
+    private func update(_ rows: [SettlementChanges.ChargeRow]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let charges = rows.map(\.charge)
+        return """
+            UPDATE charges SET state = new.state, reason = new.reason, next_attempt_at = new.next_attempt_at,
+                settle_at = new.settle_at
+            FROM unnest(\(charges.map(\.id.uuid)), \(charges.map(\.state.rawValue)), \(charges.map(\.reason)),
+                \(charges.map { $0.nextAttemptAt?.stored }), \(rows.map { $0.dueAt?.stored }))
+                AS new(id, state, reason, next_attempt_at, settle_at)
+            WHERE charges.id = new.id
+            """
+    }
+
+    private func update(_ rows: [SettlementChanges.AttemptRow]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        return """
+            UPDATE charge_attempts AS attempts SET outcome = new.outcome, reason = new.reason
+            FROM unnest(\(rows.map(\.charge.uuid)), \(rows.map(\.attempt.number)),
+                \(rows.map(\.attempt.outcome.rawValue)), \(rows.map(\.attempt.reason)))
+                AS new(charge_id, number, outcome, reason)
+            WHERE attempts.charge_id = new.charge_id AND attempts.number = new.number
+            """
+    }
+
     private func update(_ rows: [SettlementChanges.ExecutionRow]) -> PostgresQuery? {
         guard !rows.isEmpty else { return nil }
         let executions = rows.map(\.execution)
@@ -137,12 +198,13 @@ extension Transaction {
     private func insert(_ events: [SettlementChanges.Event]) -> PostgresQuery? {
         guard !events.isEmpty else { return nil }
         return """
-            INSERT INTO events (id, type, scope, checkout_id, execution_id, data, time)
-            SELECT new.id, new.type, new.scope, new.checkout_id, new.execution_id, new.data::jsonb, \(now.stored)
+            INSERT INTO events (id, type, scope, checkout_id, subject_id, execution_id, data, time)
+            SELECT new.id, new.type, new.scope, new.checkout_id, new.subject_id, new.execution_id, new.data::jsonb,
+                \(now.stored)
             FROM unnest(\(events.map { _ in identifiers.next() }), \(events.map(\.type.rawValue)),
-                \(events.map(\.type.scope.rawValue)), \(events.map(\.checkout.uuid)),
-                \(events.map { $0.execution?.uuid }), \(events.map(\.data.text)))
-                WITH ORDINALITY AS new(id, type, scope, checkout_id, execution_id, data, place)
+                \(events.map(\.type.scope.rawValue)), \(events.map { $0.about.checkout?.uuid }),
+                \(events.map(\.about.other)), \(events.map { $0.execution?.uuid }), \(events.map(\.data.text)))
+                WITH ORDINALITY AS new(id, type, scope, checkout_id, subject_id, execution_id, data, place)
             ORDER BY new.place
             """
     }

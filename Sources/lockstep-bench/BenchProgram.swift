@@ -21,6 +21,9 @@ struct BenchProgram {
                  --few N (100000)  --many N (1000000)
           heal   finding what is due among executions that are open
                  --executions N (1000000)  --due N (1000)
+          renew  finding and planning what is due among subscriptions that aren't, and charging it, with a provider that
+                 answers at once, in this process
+                 --subscriptions N (1000000)  --due N (50000)  --charged N (20000)  --concurrency N (16)
 
         --database names an empty database; it is migrated and filled. deploy/bench makes one and starts a run.
         Exit codes: 0 done, 1 something that must not happen did, 64 bad usage.
@@ -42,6 +45,7 @@ struct BenchProgram {
             case "intake": exit(try await IntakeRun(options).run() ? 0 : 1)
             case "apply": exit(try await ApplyRun(options).run() ? 0 : 1)
             case "backlog": exit(try await ApplyRun(options).runBacklog() ? 0 : 1)
+            case "renew": exit(try await RenewRun(options).run() ? 0 : 1)
             case "heal": exit(try await HealRun(options).run() ? 0 : 1)
             default: throw BenchOptions.Fault(message: "there is no run \"\(run)\"")
             }

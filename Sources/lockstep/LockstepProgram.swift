@@ -7,6 +7,7 @@ struct LockstepProgram {
     static let commands: [any Command.Type] = [
         ServeCommand.self, MigrateCommand.self, KeysCommand.self, StatesCommand.self, DoctorCommand.self,
         EventsCommand.self, NotificationsCommand.self, ReplayCommand.self, RetainCommand.self,
+        RenewCommand.self, ForecastCommand.self,
     ]
 
     static func main() async {

@@ -67,7 +67,7 @@ struct ObjectsTests {
             merchantReference: "order-1", amount: S.money(5749), picture: ExecutionPicture(of: facts),
             createdAt: S.at(0))
         let json = execution.json(
-            checkout: S.checkoutID(), facts: facts.map { LearnedFact(fact: $0, learnedAt: S.at(30)) })
+            of: .checkout(S.checkoutID()), facts: facts.map { LearnedFact(fact: $0, learnedAt: S.at(30)) })
         #expect(json["state"] == "partiallyCaptured")
         #expect(json["amounts"]?["authorized"]?["value"] == "57.49")
         #expect(json["amounts"]?["captured"]?["value"] == "20.00")
@@ -85,7 +85,7 @@ struct ObjectsTests {
         let picture = ExecutionPicture(of: [S.completed("capture", 10, minor: 5749)])
         var execution = S.execution(1, .created)
         execution.picture = picture
-        let json = execution.json(checkout: S.checkoutID(), facts: [])
+        let json = execution.json(of: .checkout(S.checkoutID()), facts: [])
         #expect(json["amounts"]?["authorized"]?["value"] == "57.49")
     }
 

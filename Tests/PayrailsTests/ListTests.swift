@@ -200,7 +200,7 @@ struct InstrumentTests {
         #expect(snapshot.expiryMonth == expectedMonth)
         #expect(snapshot.expiryYear == expectedYear)
         #expect(snapshot.status == "unknown")
-        #expect(!snapshot.hasNetworkToken)
+        #expect(snapshot.hasNetworkToken == nil)
     }
 
     @Test("only an enabled network token is one")

@@ -127,4 +127,111 @@ struct ConstraintTests {
         await refuses("23505") { try await open() }
         await refuses("23514") { try await open("something-else") }
     }
+
+    // MARK: charges
+
+    private func charge(
+        _ id: UUID = UUID(), subscription: UUID? = nil, period: Int? = nil, reference: String = freshWord("topup"),
+        state: String = "processing", isDue: Bool = false
+    ) async throws {
+        _ = try await pool.query(
+            """
+            INSERT INTO charges (id, subscription_id, period_index, period_start, period_end, merchant_reference,
+                holder_reference, instrument_id, workflow_code, amount_minor, currency, expiry_policy, state,
+                next_attempt_at, created_at)
+            VALUES (\(id), \(subscription), \(period), CASE WHEN \(period)::integer IS NULL THEN NULL ELSE DATE '2026-01-31' END,
+                CASE WHEN \(period)::integer IS NULL THEN NULL ELSE DATE '2026-02-28' END, \(reference), 'cust',
+                \(UUID()), 'payment-acceptance', 1000, 'EUR', 'block', \(state), CASE WHEN \(isDue) THEN now() END,
+                now())
+            """)
+    }
+
+    private func attempt(
+        _ number: Int, of charge: UUID, outcome: String, reference: String = freshWord("topup")
+    ) async throws {
+        _ = try await pool.query(
+            """
+            INSERT INTO charge_attempts (charge_id, number, merchant_reference, instrument_id, payment_method,
+                amount_minor, currency, outcome, begun_at)
+            VALUES (\(charge), \(number), \(reference), \(UUID()), 'card', 1000, 'EUR', \(outcome), now())
+            """)
+    }
+
+    @Test(
+        "M2: a charge has one attempt that runs, is unknown or succeeded",
+        arguments: ["processing", "unknown", "succeeded"])
+    func oneAttempt(_ outcome: String) async throws {
+        let id = UUID()
+        try await charge(id)
+        for (number, outcome) in [(1, "failed"), (2, "needsCustomer"), (3, "cancelled"), (4, outcome)] {
+            try await attempt(number, of: id, outcome: outcome)
+        }
+        for other in ["processing", "unknown", "succeeded"] {
+            await refuses("23505") { try await attempt(5, of: id, outcome: other) }
+        }
+        await refuses("23505") { try await attempt(4, of: id, outcome: "failed") }
+        try await attempt(5, of: id, outcome: "failed")
+        await refuses("23505") {
+            _ = try await pool.query(
+                "UPDATE charge_attempts SET outcome = 'succeeded' WHERE charge_id = \(id) AND number = 5")
+        }
+    }
+
+    @Test("an unscheduled charge has its reference for itself; what is due is scheduled, and the other way round")
+    func charges() async throws {
+        let reference = freshWord("topup")
+        try await charge(reference: reference)
+        await refuses("23505") { try await charge(reference: reference) }
+        await refuses("23514") { try await charge(state: "scheduled") }
+        await refuses("23514") { try await charge(state: "failed", isDue: true) }
+        await refuses("23514") { try await charge(period: 1) }
+        let taken = freshWord("topup")
+        let (one, other) = (UUID(), UUID())
+        try await charge(one)
+        try await charge(other)
+        try await attempt(1, of: one, outcome: "failed", reference: taken)
+        await refuses("23505") { try await attempt(1, of: other, outcome: "processing", reference: taken) }
+    }
+
+    @Test("an execution belongs to a checkout or to a charge, an operation to what its kind is about")
+    func owners() async throws {
+        let (order, topup) = (UUID(), UUID())
+        try await checkout(order)
+        try await charge(topup)
+        func execution(_ checkout: UUID?, _ charge: UUID?) async throws {
+            _ = try await pool.query(
+                """
+                INSERT INTO executions (id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, state,
+                    amount_minor, currency, created_at, changed_at)
+                VALUES (\(UUID()), \(checkout), \(charge), 1, 'payment-acceptance', \(freshWord("order")), 'created',
+                    1000, 'EUR', now(), now())
+                """)
+        }
+        await refuses("23514") { try await execution(nil, nil) }
+        await refuses("23514") { try await execution(order, topup) }
+        try await execution(nil, topup)
+        await refuses("23505") { try await execution(nil, topup) }
+        func operation(_ kind: String, _ checkout: UUID?, _ charge: UUID?, on execution: UUID? = UUID()) async throws {
+            _ = try await pool.query(
+                """
+                INSERT INTO operations (id, kind, checkout_id, charge_id, execution_id, workflow_code, idempotency_key,
+                    state, created_at)
+                VALUES (\(UUID()), \(kind), \(checkout), \(charge), \(execution), 'payment-acceptance', \(UUID()),
+                    'prepared', now())
+                """)
+        }
+        for (kind, checkout, charge) in [
+            ("capture", nil, nil), ("capture", order, topup), ("authorize", order, nil), ("createSession", nil, topup),
+            ("tokenization", order, nil), ("changeInstrument", nil, nil),
+        ] as [(String, UUID?, UUID?)] {
+            await refuses("23514") { try await operation(kind, checkout, charge) }
+        }
+        await refuses("23514") { try await operation("authorize", nil, topup, on: nil) }
+        try await operation("capture", nil, topup)
+        try await operation("createExecution", nil, topup, on: nil)
+        await refuses("23505") { try await operation("createExecution", nil, topup, on: nil) }
+        let execution = UUID()
+        try await operation("authorize", nil, topup, on: execution)
+        await refuses("23505") { try await operation("authorize", nil, topup, on: execution) }
+    }
 }

@@ -93,10 +93,10 @@ public struct GateLease: Hashable, Sendable {
     }
 }
 
-/// An execution as its checkout sees it.
+/// An execution as its checkout, or its charge, sees it.
 public struct CheckoutExecution: Hashable, Sendable {
     public let reference: ExecutionReference
-    /// 1 for the first of the order.
+    /// 1 for the first of the order; for a charge, the number of the attempt.
     public let ordinal: Int
     public let merchantReference: String
     /// The amount that the provider confirmed for it.
@@ -135,6 +135,8 @@ public enum CancelReason: String, Hashable, Sendable {
     case mismatch
     /// The shop cancelled the checkout before anybody paid.
     case checkoutCancelled
+    /// An attempt of a charge is over that may still succeed: the customer was asked for, or another attempt paid.
+    case attemptOver
     /// The shop asked for this execution to be cancelled.
     case requested
 }

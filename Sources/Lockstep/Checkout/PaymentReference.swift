@@ -10,6 +10,11 @@ public struct PaymentReference: Hashable, Sendable {
         ordinal <= 1 ? merchantReference : "\(merchantReference)\(separator)\(ordinal)"
     }
 
+    /// Attempt `attempt` of a subscription's period `period`, both from 1: `<reference>~<period>~<attempt>`.
+    public func reference(of merchantReference: String, period: Int, attempt: Int) -> String {
+        "\(merchantReference)\(separator)\(period)\(separator)\(attempt)"
+    }
+
     /// The shop's reference that an execution's reference belongs to.
     public func merchantReference(of reference: String) -> String {
         reference.range(of: separator).map { String(reference[..<$0.lowerBound]) } ?? reference

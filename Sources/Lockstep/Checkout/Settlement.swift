@@ -119,7 +119,7 @@ public struct Settlement: Sendable {
             case .mismatch: effects.append(.event(.checkoutMismatchCancelled))
             case .checkoutCancelled where execution.picture.authorized != nil:
                 effects.append(.event(.checkoutDuplicateCancelled))
-            case .checkoutCancelled, .requested: break
+            case .checkoutCancelled, .attemptOver, .requested: break
             }
         }
     }

@@ -28,14 +28,21 @@ public struct LearnedFact: Hashable, Sendable {
 
 extension CheckoutExecution {
     /// The Execution object of the contract.
-    public func json(checkout: CheckoutID, facts: [LearnedFact]) -> JSON {
+    public func json(of owner: ExecutionOwner, facts: [LearnedFact]) -> JSON {
+        var checkout: CheckoutID?
+        var charge: ChargeID?
+        switch owner {
+        case .checkout(let id): checkout = id
+        case .charge(let id): charge = id
+        }
         let zero = Money(minor: 0, currency: amount.currency)
         func money(_ known: Money?) -> JSON { (known ?? zero)?.json ?? .null }
         // What was captured had been authorized, also where only the capture is known yet.
         let authorized = picture.authorized ?? picture.captured
         return .compact([
             "id": .string(id.description),
-            "checkoutId": .string(checkout.description),
+            "checkoutId": checkout.map { .string($0.description) },
+            "chargeId": charge.map { .string($0.description) },
             "merchantReference": .string(merchantReference),
             "state": .string(state.rawValue),
             "amount": amount.json,

@@ -33,6 +33,7 @@ extension ExecutionPicture {
         paymentIDs = Set(ordered.compactMap(\.paymentID)).sorted()
         paymentMethodCode = ordered.last { $0.paymentMethodCode != nil }?.paymentMethodCode
         instrumentID = ordered.last { $0.instrumentID != nil }?.instrumentID
+        actionRequired = ordered.last { $0.actionRequired != nil }?.actionRequired
 
         let authorization = AuthorizationFold(statuses: statuses, actions: acts)
         let captures = ActionLedger(of: "capture", statuses: statuses, actions: acts)
@@ -44,6 +45,9 @@ extension ExecutionPicture {
         state = authorization.state
         failureReason = authorization.failure?.reason
         failedAt = authorization.failure?.at
+        if let failedAt {
+            recordedSinceFailure = Set(ordered.filter { $0.kind == .payment && $0.at >= failedAt }.compactMap(\.code))
+        }
         foldAmounts(Amounts(ordered, authorization, captures: captures, refunds: refunds))
         foldCancel(cancels, authorization)
     }

@@ -15,6 +15,11 @@ public struct ExecutionPicture: Hashable, Sendable {
     public var failureReason: String?
     /// When the latest failure happened, at the provider.
     public var failedAt: Timestamp?
+    /// What payment records said that were read when the latest failure was known, e.g. `Authorized`. A failure behind
+    /// which a charge can hide (`ProviderTimeout`) is settled by them.
+    public var recordedSinceFailure: Set<String> = []
+    /// What a customer would have to do, or had to: `3ds`, `confirm`, `redirect`. `authorizePending` alone means nothing.
+    public var actionRequired: String?
     /// The newest status time: where a long poll starts from.
     public var newestStatusAt: Timestamp?
     /// What became of each action that the provider took on, by its id.

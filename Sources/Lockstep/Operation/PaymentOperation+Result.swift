@@ -19,7 +19,9 @@ public struct AccountedActions: Hashable, Sendable {
         switch operation.kind {
         case .capture: others.captured[execution, default: amount.minor] -= amount.minor
         case .refund: others.refunded[execution, default: amount.minor] -= amount.minor
-        case .cancel, .createSession, .moveAmount: break
+        case .cancel, .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
+            .deleteInstrument:
+            break
         }
         return others
     }
@@ -32,8 +34,14 @@ extension PaymentOperation {
     /// was refused. Else by the provider's action id where it is known. Where the answer was lost, a capture or refund by
     /// an action of its kind and amount that belongs to no other operation, or by a total that only it can explain.
     public func settled(by picture: ExecutionPicture, others: AccountedActions) -> PaymentOperation? {
-        guard !state.isFinal, kind == .capture || kind == .cancel || kind == .refund else { return nil }
+        guard !state.isFinal, kind.isLifecycle || kind == .authorize else { return nil }
         var settled = self
+        if kind == .authorize {
+            // It was asked for, whatever came of it; a status that nobody knows doesn't prove even that.
+            guard picture.state != .created, picture.state != .unknown else { return nil }
+            settled.finish(success: true, reason: nil)
+            return settled
+        }
         if kind == .cancel, picture.state == .cancelled {
             settled.finish(success: true, reason: nil)
             return settled
@@ -94,7 +102,9 @@ extension AccountedActions {
         case .refund:
             refunded[execution, default: 0] += amount.minor
             if operation.state == .succeeded { refundedForCertain[execution, default: 0] += amount.minor }
-        case .cancel, .createSession, .moveAmount: break
+        case .cancel, .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
+            .deleteInstrument:
+            break
         }
     }
 }

@@ -7,6 +7,9 @@ import Foundation
 public struct PaymentOperation: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         case createSession, moveAmount, capture, cancel, refund
+        /// The two calls of a charge's attempt.
+        case createExecution, authorize
+        case tokenization, changeInstrument, deleteInstrument
     }
 
     /// `prepared → sent → acknowledged → succeeded | failed`, with `unknown` beside `sent` until somebody has looked.
@@ -36,8 +39,11 @@ public struct PaymentOperation: Hashable, Sendable {
 
     public let id: OperationID
     public let kind: Kind
-    public let checkout: CheckoutID?
-    /// Nil while a session is being created.
+    /// What it is for: a checkout, a charge, or neither.
+    public let owner: ExecutionOwner?
+    /// Whose change it is, or whose security code is collected again.
+    public let instrument: InstrumentID?
+    /// Nil while it is being created, and where there is none.
     public var execution: ExecutionReference?
     /// The provider's key for this intent.
     public var key: IdempotencyKey
@@ -56,14 +62,16 @@ public struct PaymentOperation: Hashable, Sendable {
     public var sentAt: Timestamp?
 
     public init(
-        id: OperationID, kind: Kind, checkout: CheckoutID?, execution: ExecutionReference?, key: IdempotencyKey,
-        state: State = .prepared, amount: Money? = nil, isFinalCapture: Bool? = nil, intentReason: String? = nil,
+        id: OperationID, kind: Kind, owner: ExecutionOwner?, execution: ExecutionReference?, key: IdempotencyKey,
+        instrument: InstrumentID? = nil, state: State = .prepared, amount: Money? = nil, isFinalCapture: Bool? = nil,
+        intentReason: String? = nil,
         actionID: String? = nil, reason: String? = nil, attempts: Int = 0, createdAt: Timestamp,
         sentAt: Timestamp? = nil
     ) {
         self.id = id
         self.kind = kind
-        self.checkout = checkout
+        self.owner = owner
+        self.instrument = instrument
         self.execution = execution
         self.key = key
         self.state = state
@@ -76,4 +84,12 @@ public struct PaymentOperation: Hashable, Sendable {
         self.createdAt = createdAt
         self.sentAt = sentAt
     }
+
+    public var checkout: CheckoutID? { if case .checkout(let id) = owner { id } else { nil } }
+    public var charge: ChargeID? { if case .charge(let id) = owner { id } else { nil } }
+}
+
+extension PaymentOperation.Kind {
+    /// What the shop can ask for and look up: it moves money that an execution holds.
+    public var isLifecycle: Bool { self == .capture || self == .cancel || self == .refund }
 }

@@ -23,6 +23,8 @@ public protocol PaymentProvider: Sendable {
     func refund(_ execution: ExecutionReference, _ request: RefundRequest, key: IdempotencyKey) async -> Outcome<
         Acknowledgement
     >
+    /// Creates an execution without the customer, one for each attempt of a charge; ``authorize(_:_:key:)`` charges it.
+    func createExecution(_ request: ExecutionRequest, key: IdempotencyKey) async -> Outcome<ExecutionSnapshot>
     /// Charges a saved instrument without the customer.
     func authorize(_ execution: ExecutionReference, _ request: AuthorizeRequest, key: IdempotencyKey) async -> Outcome<
         Acknowledgement
@@ -80,7 +82,7 @@ public struct SessionRequest: Hashable, Sendable {
 }
 
 public struct TokenizationRequest: Hashable, Sendable {
-    public enum Kind: String, Sendable { case tokenization, secureFields }
+    public enum Kind: String, Sendable, CaseIterable { case tokenization, secureFields }
     public let kind: Kind
     public let holderReference: String
     /// The saved instrument whose security code is collected again (`secureFields`).
@@ -134,6 +136,27 @@ public struct RefundRequest: Hashable, Sendable {
     public init(amount: Money? = nil, reason: String? = nil) {
         self.amount = amount
         self.reason = reason
+    }
+}
+
+/// An execution that is charged without the customer: one for each attempt (reference 6.2).
+public struct ExecutionRequest: Hashable, Sendable {
+    public let workflowCode: String
+    public let merchantReference: String
+    public let holderReference: String
+    /// Only used where the configuration says that `meta` repeats it.
+    public let processing: AuthorizeRequest.Processing?
+    public let meta: JSON?
+
+    public init(
+        workflowCode: String, merchantReference: String, holderReference: String,
+        processing: AuthorizeRequest.Processing? = nil, meta: JSON? = nil
+    ) {
+        self.workflowCode = workflowCode
+        self.merchantReference = merchantReference
+        self.holderReference = holderReference
+        self.processing = processing
+        self.meta = meta
     }
 }
 
@@ -261,12 +284,13 @@ public struct InstrumentSnapshot: Hashable, Sendable {
     /// 1 to 12; nil when missing or unreadable, which is not the same as expired.
     public let expiryMonth: Int?
     public let expiryYear: Int?
-    public let hasNetworkToken: Bool
+    /// Nil where the reading doesn't tell, as lists don't.
+    public let hasNetworkToken: Bool?
     public let futureUsage: String?
     public init(
         id: InstrumentID, holderReference: String?, paymentMethod: String, status: String, isDefault: Bool,
         displayName: String?, network: String?, suffix: String?, expiryMonth: Int?, expiryYear: Int?,
-        hasNetworkToken: Bool, futureUsage: String?
+        hasNetworkToken: Bool?, futureUsage: String?
     ) {
         self.id = id
         self.holderReference = holderReference

@@ -100,7 +100,7 @@ enum OutcomeTable {
         case .refused(let kind):
             return .refused(
                 Refusal(
-                    kind: kind, code: problem?.code, detail: detail(response, problem),
+                    kind: kind, code: problem?.code, result: problem?.reason, detail: detail(response, problem),
                     retryAfterSeconds: RetryAfter.seconds(response.headers)))
         case .unknown(let kind):
             return .unknown(Doubt(kind: kind, detail: detail(response, problem)))

@@ -98,24 +98,3 @@ extension ExecutionSnapshot {
             && (self.holderReference ?? holderReference) == holderReference
     }
 }
-
-/// An execution that is charged without the customer: one for each attempt (section 6.2).
-public struct ExecutionRequest: Hashable, Sendable {
-    public let workflowCode: String
-    public let merchantReference: String
-    public let holderReference: String
-    /// Only used where the configuration says that `meta` repeats it.
-    public let processing: AuthorizeRequest.Processing?
-    public let meta: JSON?
-
-    public init(
-        workflowCode: String, merchantReference: String, holderReference: String,
-        processing: AuthorizeRequest.Processing? = nil, meta: JSON? = nil
-    ) {
-        self.workflowCode = workflowCode
-        self.merchantReference = merchantReference
-        self.holderReference = holderReference
-        self.processing = processing
-        self.meta = meta
-    }
-}

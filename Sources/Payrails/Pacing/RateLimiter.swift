@@ -5,10 +5,12 @@ actor RateLimiter {
     private var bucket: TokenBucket
     private let clock: SteadyClock
     private let longestPause: Duration
+    private let sharedPace: (@Sendable () async -> Duration?)?
 
     init(_ configuration: PayrailsConfiguration, clock: SteadyClock) {
         bucket = TokenBucket(perSecond: configuration.requestsPerSecond, burst: configuration.requestBurst)
         longestPause = configuration.maximumRateLimitPause
+        sharedPace = configuration.sharedPace
         self.clock = clock
     }
 
@@ -27,9 +29,26 @@ actor RateLimiter {
                         return Refusal(kind: .notSent, detail: "cancelled while waiting for the rate limit")
                     }
                 }
-                if !bucket.isPaused(at: clock.now()) { return nil }
+                if !bucket.isPaused(at: clock.now()) { return await admitAmongAll(until: deadline) }
             }
         }
+    }
+
+    /// The place among all processes. One that comes too late is given up: the limit holds all the same.
+    private func admitAmongAll(until deadline: Duration) async -> Refusal? {
+        guard let sharedPace else { return nil }
+        guard let wait = await sharedPace() else {
+            return Refusal(kind: .notSent, detail: "the limit that all processes share can't be asked")
+        }
+        guard clock.now() + wait <= deadline else {
+            return Refusal(
+                kind: .notSent, detail: "the limit that all processes share leaves no place for this call in its time",
+                retryAfterSeconds: Int(clamping: wait.components.seconds) + 1)
+        }
+        do { if wait > .zero { try await clock.sleep(wait) } } catch {
+            return Refusal(kind: .notSent, detail: "cancelled while waiting for the rate limit")
+        }
+        return nil
     }
 
     /// The provider wants to be left alone for a while.

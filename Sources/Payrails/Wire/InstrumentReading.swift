@@ -22,8 +22,8 @@ enum InstrumentReading {
             futureUsage: json["futureUsage"]?.word)
     }
 
-    private static func hasNetworkToken(_ json: JSON) -> Bool {
-        (json["tokens"]?.array ?? []).contains { token in
+    private static func hasNetworkToken(_ json: JSON) -> Bool? {
+        json["tokens"]?.array?.contains { token in
             token["type"]?.word == "network" && token["status"]?.word == "enabled"
         }
     }

@@ -16,6 +16,7 @@ extension API {
             }
         case .ready(let session): return try await created(session)
         case .busy: throw Problem(.checkoutUnconfirmed)
+        case .referenceTaken: throw Problem(.referenceExists, "a charge has this merchantReference")
         case .exists(let id):
             throw Problem(
                 .checkoutExists, "checkout \(id) is for this order", members: ["checkoutId": .string(id.description)])

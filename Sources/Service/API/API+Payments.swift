@@ -79,11 +79,6 @@ enum LifecycleReason: String, CaseIterable {
     case wrongProductSpecification = "WrongProductSpecification"
 }
 
-extension PaymentOperation.Kind {
-    /// What the shop can ask for and look up.
-    var isLifecycle: Bool { self == .capture || self == .cancel || self == .refund }
-}
-
 extension Lifecycle.Refusal {
     fileprivate var problem: Problem {
         switch self {

@@ -70,15 +70,5 @@ enum TextForm {
     static let timeWording = "must be a time of RFC 3339 like \"2026-12-31T23:59:59Z\""
 
     /// A day that exists, as `YYYY-MM-DD`.
-    static func date(_ text: String) -> CivilDate? {
-        let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        guard parts.map(\.count) == [4, 2, 2], parts.joined().allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        let numbers = parts.map { $0.reduce(0) { $0 * 10 + Int($1 - 0x30) } }
-        guard (1...12).contains(numbers[1]),
-            (1...CivilDate.days(inMonth: numbers[1], of: numbers[0])).contains(numbers[2])
-        else { return nil }
-        return CivilDate(year: numbers[0], month: numbers[1], day: numbers[2])
-    }
+    static func date(_ text: String) -> CivilDate? { CivilDate(text) }
 }

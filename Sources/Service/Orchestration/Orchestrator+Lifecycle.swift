@@ -16,7 +16,7 @@ extension Orchestrator {
             answer = .unknown(Doubt(kind: .unreadable, detail: refusal.detail))
         case .refused(let refusal):
             // Nobody had begun to pay what an abandoned order left open; then there is nothing to cancel.
-            let isExpected = claimed.operation.intentReason == CancelReason.checkoutCancelled.rawValue
+            let isExpected = !claimed.operation.isTold
             log.write(
                 isExpected ? .debug : .warning, "the provider refused an operation",
                 [.operation(claimed.operation.id), .execution(execution.id), .error(refusal)])
@@ -55,22 +55,29 @@ extension Orchestrator {
         case .refund:
             await provider.refund(
                 execution, RefundRequest(amount: operation.amount, reason: operation.intentReason), key: operation.key)
-        case .cancel, .createSession, .moveAmount:
-            await provider.cancel(execution, reason: nil, key: operation.key)
+        case .cancel: await provider.cancel(execution, reason: nil, key: operation.key)
+        case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
+            .deleteInstrument:
+            preconditionFailure("\(operation.kind) isn't sent as a capture, cancel or refund is")
         }
     }
 
     /// One step of an operation that a worker claimed.
     func advance(_ claimed: ClaimedOperation) async throws {
-        switch (claimed.operation.kind, claimed.operation.state) {
-        case (.createSession, _):
+        switch claimed.operation.kind {
+        case .createSession:
             guard let planned = try await store.resumePlannedSession(claimed) else { return }
             _ = try await createSession(planned)
-        case (.moveAmount, _): try await resumeMove(claimed)
-        case (_, .acknowledged):
+        case .moveAmount: try await resumeMove(claimed)
+        case .createExecution, .authorize: try await ChargeRunner(self).resume(claimed)
+        case .tokenization, .changeInstrument, .deleteInstrument: try await lookInto(claimed.operation)
+        case .capture, .cancel, .refund:
+            guard claimed.operation.state == .acknowledged else {
+                _ = try await send(claimed)
+                return
+            }
             if let execution = claimed.operation.execution { try await refresh(execution) }
             try await store.postponeOperation(claimed)
-        case (.capture, _), (.cancel, _), (.refund, _): _ = try await send(claimed)
         }
     }
 }

@@ -12,12 +12,30 @@ public struct Orchestrator: Sendable {
     public let provider: any PaymentProvider
     /// Who holds the leases that this process takes.
     public let owner: UUID
+    let charging: Charging
     let log: Log
 
-    public init(store: PaymentStore, provider: any PaymentProvider, owner: UUID, log: Log) {
+    /// How charges without the customer are made.
+    public struct Charging: Sendable {
+        /// Where a customer would come back to; the provider wants one, though nobody will (`LOCKSTEP_RETURN_URL`).
+        /// Nil: none can be made.
+        public var returnURL: String?
+        /// How long the provider is taken to keep an idempotency key (`PAYRAILS_IDEMPOTENCY_RETENTION`).
+        public var keyLife: Duration
+
+        public init(returnURL: String? = nil, keyLife: Duration = .seconds(86_400)) {
+            self.returnURL = returnURL
+            self.keyLife = keyLife
+        }
+    }
+
+    public init(
+        store: PaymentStore, provider: any PaymentProvider, owner: UUID, charging: Charging = Charging(), log: Log
+    ) {
         self.store = store
         self.provider = provider
         self.owner = owner
+        self.charging = charging
         self.log = log
     }
 

@@ -60,6 +60,11 @@ public struct ServiceURL: Hashable, Sendable, CustomStringConvertible {
             || host.wholeMatch(of: /127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}/) != nil
     }
 
+    /// Whether the host is an IP address instead of a name.
+    public var hasNumericHost: Bool {
+        host.contains(":") || host.wholeMatch(of: /[0-9]{1,3}(\.[0-9]{1,3}){3}/) != nil
+    }
+
     public var description: String { text }
 }
 

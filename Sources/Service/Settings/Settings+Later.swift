@@ -1,15 +1,18 @@
 import Basics
 import Foundation
+import Lockstep
 
 extension Settings {
     /// Charges without the customer.
     public struct Renewal: Sendable {
-        public enum Missed: String, Sendable, CaseIterable { case all, latest, skip }
+        public typealias Missed = RenewalPlan.Missed
         public enum DunningEnd: String, Sendable, CaseIterable { case pastDue, cancel }
 
         /// 0 to 23, in the subscription's zone.
         public let hour: Int
         public let missed: Missed
+        /// Nil: only `lockstep renew` charges.
+        public let every: Duration?
         public let expiryZone: TimeZone
         public let expiryNotice: Duration
         public let dunningEnd: DunningEnd
@@ -26,6 +29,9 @@ extension Settings {
                 "all", "LOCKSTEP_RENEW_MISSED", .word,
                 "What becomes of periods that were missed: all are charged in order, only the latest is, or those of more than a day ago are skipped."
             )
+            every = read.optional(
+                "LOCKSTEP_RENEW_EVERY", .duration,
+                "How often the service charges what is due by itself. Without it, lockstep renew does, by a timer.")
             expiryZone = read.usually(
                 "-12:00", "LOCKSTEP_EXPIRY_ZONE", .zone,
                 "Where a card's month ends. The default is the last place on earth.")
@@ -99,7 +105,7 @@ extension Settings {
             events = read.usually("90", "LOCKSTEP_RETAIN_EVENTS_DAYS", .days(1...3650), "Events of the feed.")
             personalData = read.usually(
                 "400", "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS", .days(1...3650),
-                "Personal data of checkouts that are closed, from their last change or their expiry: holderReference, meta, basketVersion. Amounts, ids and facts stay."
+                "Personal data of checkouts that are closed, from their last change or their expiry, and of charges that are over: holderReference, meta, basketVersion. And instruments that were deleted. Amounts, ids and facts stay."
             )
             idempotencyKeys = read.usually(
                 "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."

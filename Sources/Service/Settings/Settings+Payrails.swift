@@ -34,6 +34,7 @@ extension Settings {
         public let waitTimeout: Duration
         public let tokenRefreshMargin: Duration
         public let requestsPerSecond: Int
+        public let sharedRequestsPerSecond: Int
         public let requestBurst: Int
         public let rateLimitPause: Duration
         public let pageSize: Int
@@ -114,6 +115,9 @@ extension Settings {
                 "25", "PAYRAILS_REQUESTS_PER_SECOND", .integer(0...10_000),
                 "Calls a second of one process; 0: no limit."
             )
+            sharedRequestsPerSecond = read.usually(
+                "0", "PAYRAILS_SHARED_REQUESTS_PER_SECOND", .integer(0...10_000),
+                "Calls a second of all processes on one database together; 0: each has only its own limit.")
             requestBurst = read.usually(
                 "50", "PAYRAILS_REQUEST_BURST", .integer(1...10_000), "Calls that may go at once after a quiet time.")
             rateLimitPause = read.usually(

@@ -55,6 +55,9 @@ extension Settings {
             returnURL = read.optional(
                 "LOCKSTEP_RETURN_URL", .url,
                 "Where a customer comes back to from a bank's page. Charges without a customer need one too.")
+            if returnURL?.hasNumericHost == true {
+                read.fault("LOCKSTEP_RETURN_URL", "must name its host: Payrails refuses an IP address there")
+            }
             corsOrigins =
                 read.optional(
                     "LOCKSTEP_CORS_ORIGINS", .origins,

@@ -62,6 +62,7 @@ struct Assembly: Sendable {
         // What is looked for is an hour old at least.
         pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
+        pace.renewals = settings.renewal.every
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,

@@ -71,8 +71,9 @@ public final class LockstepService: Sendable {
                 pool: pool, clock: clock, identifiers: identifiers, policy: try settings.storePolicy())
             let orchestrator = Orchestrator(
                 store: store,
-                provider: PayrailsClient(payrails.configuration, transport: client), owner: identifiers.next(),
-                log: log)
+                provider: PayrailsClient(payrails.configuration(pacedBy: store), transport: client),
+                owner: identifiers.next(),
+                charging: settings.charging, log: log)
             let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
@@ -116,7 +117,7 @@ public final class LockstepService: Sendable {
         work.cancel()
     }
 
-    private static func refuseWrongVersion(_ pool: PostgresPool) async throws {
+    static func refuseWrongVersion(_ pool: PostgresPool) async throws {
         switch try await Migrator(pool: pool).status() {
         case .current: return
         case .behind(let database, let program):

@@ -28,12 +28,21 @@ extension Settings {
         return PaymentStore.Policy(
             settlement: Settlement.Rules(
                 mismatch: rules.mismatch == .hold ? .hold : .cancel, failureSettle: rules.failureSettle),
+            charges: ChargeSettlement.Rules(failureSettle: rules.failureSettle, declines: try renewal.declines()),
+            renewal: try renewalRules(), expiryNotice: renewal.expiryNotice, expiryZone: renewal.expiryZone,
             references: PaymentReference(separator: rules.referenceSeparator),
             healing: HealingSchedule(pending: pending, unknown: unknown),
-            discrepancies: CheckoutDiscrepancies.Rules(
+            discrepancies: OrderDiscrepancies.Rules(
                 unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
             gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
+    }
+
+    /// How charges without the customer are made.
+    public var charging: Orchestrator.Charging {
+        var charging = Orchestrator.Charging(returnURL: http.returnURL?.exact)
+        if let payrails { charging.keyLife = payrails.idempotencyRetention }
+        return charging
     }
 
     var server: HTTPServerConfiguration {
@@ -57,6 +66,16 @@ extension Settings.Payrails {
         configuration.connectTimeout = connectTimeout
         configuration.allowsPlainHTTP = allowsPlainHTTP
         return try HTTPClient(configuration)
+    }
+
+    /// With the limit that all processes on these books share.
+    func configuration(pacedBy store: PaymentStore) -> PayrailsConfiguration {
+        var configuration = configuration
+        let perSecond = sharedRequestsPerSecond
+        if perSecond > 0 {
+            configuration.sharedPace = { try? await store.reserveCall(perSecond: perSecond) }
+        }
+        return configuration
     }
 
     public var configuration: PayrailsConfiguration {

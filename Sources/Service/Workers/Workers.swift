@@ -33,6 +33,8 @@ public struct Workers: Sendable {
         public var counting: Duration = .seconds(10)
         /// When it was noted that a key was used.
         public var noting: Duration = .seconds(10)
+        /// Renewals; nil: only `lockstep renew` makes them.
+        public var renewals: Duration?
         /// How many calls to the provider each kind of work makes at once.
         public var concurrency = 8
         /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
@@ -91,6 +93,12 @@ public struct Workers: Sendable {
             }
             group.addTask {
                 await loop(every: pace.operations, orWhen: bells.operations) { try await advanceOperations() }
+            }
+            group.addTask {
+                await loop(every: pace.operations, orWhen: bells.operations) { try await advanceCharges() }
+            }
+            if let renewals = pace.renewals {
+                group.addTask { await loop(every: renewals, orWhen: bells.time) { try await renew() } }
             }
             group.addTask { await loop(every: pace.readings, orWhen: bells.time) { try await readExecutions() } }
             group.addTask {
@@ -189,6 +197,42 @@ public struct Workers: Sendable {
         }
         if !claimed.isEmpty { bells.feed.ring() }
         return claimed.count
+    }
+
+    /// Begins attempts of unscheduled charges that nobody works on. What is begun goes on as operations.
+    func advanceCharges() async throws -> Int {
+        let claimed = try await orchestrator.store.claimUnscheduledCharges(limit: pace.concurrency)
+        let runner = ChargeRunner(orchestrator)
+        await withTaskGroup { group in
+            for charge in claimed {
+                group.addTask {
+                    do {
+                        _ = try await runner.run(charge)
+                    } catch {
+                        log.error(
+                            "a charge could not be attempted", .id("chargeId", charge.charge.id.uuid), .error(error))
+                    }
+                }
+            }
+        }
+        if !claimed.isEmpty { bells.feed.ring() }
+        return claimed.count
+    }
+
+    /// A whole run over what is due. Runs of other processes are left alone.
+    func renew() async throws -> Int {
+        let runner = RenewalRunner(
+            orchestrator, run: orchestrator.store.newRun(),
+            options: RenewalRunner.Options(concurrency: pace.concurrency))
+        let summary = try await runner.perform(isStopping: { bells.isClosed })
+        if summary.looked > 0 {
+            log.notice(
+                "renewals were made", .count("subscriptions", summary.looked),
+                .flag("isUnfinished", summary.isUnfinished))
+            bells.feed.ring()
+            bells.operations.ring()
+        }
+        return 0
     }
 
     func readExecutions() async throws -> Int {

@@ -15,7 +15,7 @@ struct PatienceTests {
         #expect(Patience([.nanoseconds(1)])?.steps == [.nanoseconds(1)])
     }
 
-    @Test("the defaults are the contract's")
+    @Test("R19: what runs and what nobody knows are asked about by schedules of their own, the contract's")
     func defaults() {
         #expect(Patience.pending.steps == [10, 30, 120, 600, 3600, 21_600].map { .seconds($0) })
         #expect(Patience.unknown.steps == [2, 10, 60, 300, 1800, 3600].map { .seconds($0) })

@@ -9,7 +9,7 @@ extension Sample {
         actionID: String? = nil, isFinal: Bool? = false
     ) -> PaymentOperation {
         PaymentOperation(
-            id: OperationID(execution(50).uuid), kind: kind, checkout: checkoutID(),
+            id: OperationID(execution(50).uuid), kind: kind, owner: .checkout(checkoutID()),
             execution: ExecutionReference(id: execution(1), workflowCode: "payment-acceptance"),
             key: IdempotencyKey(execution(60).uuid), state: state, amount: minor.map { money($0) },
             isFinalCapture: isFinal, actionID: actionID, createdAt: at(0))

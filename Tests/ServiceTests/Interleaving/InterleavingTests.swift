@@ -47,9 +47,10 @@ struct InterleavingTests {
         return scene.faults
     }
 
-    @Test("between their transactions and calls, every one", arguments: [true, false])
-    func everyOrder(_ paysWhatTheAppWasTold: Bool) async throws {
-        let amount = paysWhatTheAppWasTold ? try Money(value: "49.99", currencyCode: "EUR") : nil
+    @Test("between their transactions and calls, every one")
+    func everyOrder() async throws {
+        // What the app was told at first; an app that was told of a change pays in the other test.
+        let amount = try Money(value: "49.99", currencyCode: "EUR")
         let tree = Tree()
         var runs = 0
         repeat {

@@ -116,6 +116,16 @@ struct SettingsTests {
         #expect(faults(["PAYRAILS_BASE_URL": "nonsense"], for: .database) == ["PAYRAILS_BASE_URL"])
     }
 
+    @Test("a return address must name its host, as Payrails wants it")
+    func returnAddress() throws {
+        for url in ["http://127.0.0.1:8080/back", "https://10.0.0.1", "https://[::1]/back"] {
+            #expect(faults(["LOCKSTEP_RETURN_URL": url]) == ["LOCKSTEP_RETURN_URL"], "\(url)")
+        }
+        let url = "https://shop.example/back/"
+        #expect(try read(["LOCKSTEP_RETURN_URL": url]).charging.returnURL == url)
+        #expect(try read([:]).charging.returnURL == nil)
+    }
+
     @Test("a file may hold any setting; one newline at its end is dropped, and only one")
     func files() throws {
         let path = "PAYRAILS_CLIENT_SECRET_FILE"

@@ -40,6 +40,11 @@ struct MortalProvider: PaymentProvider {
     ) async -> Outcome<Acknowledgement> {
         await mortal { await provider.refund(execution, request, key: key) }
     }
+    func createExecution(
+        _ request: ExecutionRequest, key: IdempotencyKey
+    ) async -> Outcome<ExecutionSnapshot> {
+        await mortal { await provider.createExecution(request, key: key) }
+    }
     func authorize(
         _ execution: ExecutionReference, _ request: AuthorizeRequest, key: IdempotencyKey
     ) async -> Outcome<Acknowledgement> {

@@ -4,7 +4,7 @@ extension Endpoint {
         idempotency: .required,
         summary: "Creates the checkout of an order, with an execution at Payrails and what the app starts from.",
         request: "NewCheckout", responses: [.json(201, "Checkout", "The checkout, with init and clientToken.")],
-        problems: [.checkoutExists, .creationRefused, .providerUnreadable, .checkoutUnconfirmed])
+        problems: [.checkoutExists, .referenceExists, .creationRefused, .providerUnreadable, .checkoutUnconfirmed])
 
     public static let getCheckout = Endpoint(
         "getCheckout", "GET", "/v1/checkouts/{id}", access: .scopeOrClient(.checkouts, checkout: "id"),

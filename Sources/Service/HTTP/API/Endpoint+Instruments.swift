@@ -6,7 +6,7 @@ extension Endpoint {
         idempotency: .required,
         summary: "Gives an init to save a card without a charge, or to collect a security code again.",
         request: "NewTokenization", responses: [.json(201, "Tokenization", "What the SDK starts from.")],
-        problems: [.instrumentOfAnotherHolder, .creationRefused, .providerUnreadable])
+        problems: [.instrumentOfAnotherHolder, .creationRefused, .providerRefused, .providerUnreadable])
 
     public static let saveInstrument = Endpoint(
         "saveInstrument", "POST", "/v1/holders/{holderReference}/instruments", access: .scope(.instruments),
@@ -20,8 +20,8 @@ extension Endpoint {
         summary: "Lists a holder's saved instruments, read from Payrails.",
         query: [
             QueryParameter(
-                "includeExpired", ["type": "string", "enum": ["true", "false"]],
-                "Whether expired instruments are shown too."),
+                "includeExpired", ["type": "string", "enum": ["true", "false"], "default": "true"],
+                "Whether cards whose month has passed are shown too. An expiry that nobody knows is no reason."),
             .limit(), .after,
         ], responses: [.json(200, "InstrumentList", "The instruments.")],
         problems: [.providerRefused, .providerUnreadable])

@@ -88,6 +88,20 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
         ContractCall("GET", "operation", .payments, path: { "/v1/operations/\($0.checkout)" }),
         ContractCall(
             "POST", "resolve", .ops, path: { "/v1/discrepancies/\($0.checkout)/resolve" }, body: { _ in ["note": "x"] }),
+        ContractCall(
+            "PATCH", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" },
+            body: { _ in ["default": true] }),
+        ContractCall("DELETE", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" }),
+        ContractCall("GET", "charge", .payments, path: { "/v1/charges/\($0.checkout)" }),
+        ContractCall("GET", "subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)" }),
+        ContractCall(
+            "GET", "a subscription's charges", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/charges" }),
+        ContractCall(
+            "PATCH", "subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)" }, body: { _ in [:] }),
+        ContractCall("POST", "pause", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/pause" }),
+        ContractCall("POST", "resume", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/resume" }),
+        ContractCall(
+            "POST", "cancel subscription", .subscriptions, path: { "/v1/subscriptions/\($0.checkout)/cancel" }),
     ]
 
     /// And those that name nothing, or whose answer is the same for what isn't there.
@@ -102,8 +116,35 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
             ContractCall(
                 "POST", "pre-payment", .checkouts, client: true, path: { _ in "/v1/pre-payment" },
                 body: { ["executionId": .string($0.execution), "paymentMethodCode": "card"] }),
+            ContractCall(
+                "GET", "subscriptions", .subscriptions,
+                path: { "/v1/subscriptions?holderReference=\($0.reference)" }),
+            ContractCall(
+                "POST", "subscriptions", .subscriptions, path: { _ in "/v1/subscriptions" },
+                body: {
+                    [
+                        "merchantReference": .string($0.reference + "-member"), "holderReference": "cust",
+                        "instrumentId": .string($0.checkout), "amount": euros, "interval": "P1M",
+                        "startsOn": "2027-01-31", "timezone": "Europe/Berlin",
+                    ]
+                }),
             ContractCall("GET", "events", nil, path: { _ in "/v1/events" }),
             ContractCall("GET", "discrepancies", .ops, path: { _ in "/v1/discrepancies" }),
+            ContractCall(
+                "POST", "tokenizations", .instruments, path: { _ in "/v1/tokenizations" },
+                body: { ["holderReference": .string($0.reference)] }),
+            ContractCall(
+                "POST", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" },
+                body: { ["instrumentId": .string($0.checkout)] }),
+            ContractCall("GET", "instruments", .instruments, path: { "/v1/holders/\($0.reference)/instruments" }),
+            ContractCall(
+                "POST", "charges", .payments, path: { _ in "/v1/charges" },
+                body: {
+                    [
+                        "merchantReference": .string($0.reference + "-charge"), "holderReference": "cust",
+                        "instrumentId": .string($0.checkout), "amount": euros,
+                    ]
+                }),
         ]
 
     static let euros: JSON = ["value": "49.99", "currency": "EUR"]

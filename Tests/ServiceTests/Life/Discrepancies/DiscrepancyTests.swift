@@ -148,6 +148,30 @@ struct DiscrepancyTests {
         await lockstep.stop()
     }
 
+    @Test("a charge whose outcome nobody could find out is one too, until it is found out")
+    func unresolvedCharge() async throws {
+        let (lockstep, clock) = try await Self.patient()
+        let card = try lockstep.card()
+        lockstep.sandbox.add(SandboxFault(.html(status: 200), on: .authorize, times: nil))
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 503), on: .getExecution, times: nil))
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 503), on: .listPayments, times: nil))
+        let charge = try await lockstep.charge(card)
+        #expect(try await lockstep.becomes("unknown", charge: charge))
+        #expect(try await lockstep.discrepancies("").isEmpty)
+        clock.advance(by: .seconds(3700))
+        let found = try #require(
+            try await lockstep.discrepancy("unresolved-operation", reference: charge.reference))
+        #expect(found["here"]?.string?.hasPrefix("authorize, ") == true, "\(found)")
+        #expect(found["amount"] == lockstep.money("10.00"))
+        lockstep.sandbox.clearFaults()
+        #expect(try await lockstep.becomes("succeeded", charge: charge))
+        let resolved = try await lockstep.discrepancy(
+            "unresolved-operation", reference: charge.reference, state: "resolved")
+        #expect(resolved?["id"] == found["id"])
+        #expect(lockstep.money(of: charge) == .init(authorizations: 1, held: 1000))
+        await lockstep.stop()
+    }
+
     @Test("what stays in flight for a day is overdue, until it has come to its end")
     func overdue() async throws {
         let (lockstep, clock) = try await Self.patient()
@@ -261,10 +285,14 @@ extension ServiceHarness {
 
     /// The one of this class about the order, once there is one in this state.
     func discrepancy(_ kind: String, _ order: Order, state: String = "open") async throws -> JSON? {
+        try await discrepancy(kind, reference: order.reference, state: state)
+    }
+
+    func discrepancy(_ kind: String, reference: String, state: String = "open") async throws -> JSON? {
         var found: JSON?
         _ = try await waitUntil(.seconds(10)) {
             found = try await discrepancies("?state=\(state)&class=\(kind)&limit=200").first {
-                $0["merchantReference"]?.string == order.reference
+                $0["merchantReference"]?.string == reference
             }
             return found != nil
         }

@@ -51,10 +51,14 @@ extension ServiceHarness {
 
     /// What happened to an order's money, whichever of its executions it went through.
     func money(of order: Order, currency: String = "EUR") -> Balance {
+        money(ofReference: order.reference, currency: currency)
+    }
+
+    func money(ofReference own: String, currency: String = "EUR") -> Balance {
         var balance = Balance()
         for total in sandbox.ledgerTotals where total.currency.code == currency {
             let reference = total.merchantReference
-            guard reference == order.reference || reference.hasPrefix(order.reference + "~") else { continue }
+            guard reference == own || reference.hasPrefix(own + "~") else { continue }
             balance.authorizations += total.authorizations
             balance.held += total.heldMinor
             balance.net += total.netMinor

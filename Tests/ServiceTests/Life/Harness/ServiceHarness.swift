@@ -36,7 +36,7 @@ final class ServiceHarness: Sendable {
         "LOCKSTEP_DATABASE_POOL_SIZE": "12", "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS": "10000",
         "LOCKSTEP_HEAL_UNKNOWN": "50ms,100ms,200ms,500ms", "LOCKSTEP_HEAL_PENDING": "200ms,500ms,1s",
         "LOCKSTEP_PREPAYMENT_BUDGET_MS": "9000", "PAYRAILS_REQUESTS_PER_SECOND": "0",
-        "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)",
+        "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)", "LOCKSTEP_RETURN_URL": "https://shop.example/back",
     ]
 
     private init(

@@ -3,16 +3,16 @@ import Testing
 
 @testable import Lockstep
 
-@Suite("What of a checkout a person must look at")
-struct CheckoutDiscrepanciesTests {
+@Suite("What of an order a person must look at")
+struct OrderDiscrepanciesTests {
     typealias S = Sample
 
     private func judge(
         _ checkout: Checkout = S.checkout(status: .paid, current: 2, kept: 1), _ executions: CheckoutExecution...,
         held: Bool = false, changedAt: Double = 0, operations: [PaymentOperation] = [], now: Double = 100
-    ) -> CheckoutDiscrepancies {
-        CheckoutDiscrepancies(
-            of: checkout,
+    ) -> OrderDiscrepancies {
+        OrderDiscrepancies(
+            of: .init(checkout),
             executions: executions.map { .init($0, changedAt: S.at(changedAt), isHeld: held) }, operations: operations,
             rules: .init(unresolvedAfter: .seconds(3600), overdueAfter: .seconds(86_400)), now: S.at(now))
     }
@@ -42,7 +42,7 @@ struct CheckoutDiscrepanciesTests {
     }
 
     /// Of an order that is paid by another one.
-    private func second(_ state: ExecutionState, _ reason: CancelReason?) -> CheckoutDiscrepancies {
+    private func second(_ state: ExecutionState, _ reason: CancelReason?) -> OrderDiscrepancies {
         judge(
             S.checkout(status: .paid, current: 2, kept: 1), S.execution(1, .captured),
             S.execution(2, state, cancel: reason))
@@ -51,7 +51,7 @@ struct CheckoutDiscrepanciesTests {
     @Test("while a cancel is on its way nothing is opened, and what is open stays so")
     func attended() {
         let cancel = PaymentOperation(
-            id: OperationID(S.execution(50).uuid), kind: .cancel, checkout: S.checkoutID(),
+            id: OperationID(S.execution(50).uuid), kind: .cancel, owner: .checkout(S.checkoutID()),
             execution: ExecutionReference(id: S.execution(2), workflowCode: "payment-acceptance"),
             key: IdempotencyKey(S.execution(60).uuid), state: .sent, createdAt: S.at(90))
         let found = judge(

@@ -1,8 +1,10 @@
 import Basics
 
-/// What of a checkout a person must look at, by its executions and operations alone. Pure: it is asked in every
-/// transaction that changes one of them, so that a discrepancy opens and is resolved together with its cause.
-public struct CheckoutDiscrepancies: Sendable {
+/// What of an order, a checkout's or a charge's, a person must look at, by its executions and operations alone.
+///
+/// Pure: it is asked in every transaction that changes one of them, so that a discrepancy opens and is resolved together
+/// with its cause.
+public struct OrderDiscrepancies: Sendable {
     /// How long things may take before a person must look.
     public struct Rules: Hashable, Sendable {
         /// `LOCKSTEP_UNRESOLVED_AFTER`
@@ -13,6 +15,25 @@ public struct CheckoutDiscrepancies: Sendable {
         public init(unresolvedAfter: Duration = .seconds(3600), overdueAfter: Duration = .seconds(86_400)) {
             self.unresolvedAfter = unresolvedAfter
             self.overdueAfter = overdueAfter
+        }
+    }
+
+    /// What the executions and operations are for.
+    public struct Order: Sendable {
+        let reference: String
+        let amount: Money
+        let status: String
+
+        public init(_ checkout: Checkout) {
+            reference = checkout.merchantReference
+            amount = checkout.amount
+            status = checkout.status.rawValue
+        }
+
+        public init(_ charge: Charge) {
+            reference = charge.merchantReference
+            amount = charge.amount
+            status = charge.state.rawValue
         }
     }
 
@@ -35,16 +56,16 @@ public struct CheckoutDiscrepancies: Sendable {
     /// Those of them that nothing is being done about: they are opened.
     public private(set) var unattended: Set<DiscrepancyCause.Key> = []
 
-    private let checkout: Checkout
+    private let order: Order
     private let operations: [PaymentOperation]
     private let rules: Rules
     private let now: Timestamp
 
     /// - Parameter operations: those that aren't final.
     public init(
-        of checkout: Checkout, executions: [Subject], operations: [PaymentOperation], rules: Rules, now: Timestamp
+        of order: Order, executions: [Subject], operations: [PaymentOperation], rules: Rules, now: Timestamp
     ) {
-        self.checkout = checkout
+        self.order = order
         self.operations = operations
         self.rules = rules
         self.now = now
@@ -65,17 +86,17 @@ public struct CheckoutDiscrepancies: Sendable {
             guard subject.isHeld else { return }
             kind = .amountMismatch
         case .mismatch?: kind = .amountMismatch
-        case .duplicate?, .checkoutCancelled?: kind = .duplicatePayment
+        case .duplicate?, .checkoutCancelled?, .attemptOver?: kind = .duplicatePayment
         // The shop's own wish; where its cancel fails, it is told so.
         case .requested?: return
         }
         let isBeingCancelled = operations.contains { $0.kind == .cancel && $0.execution?.id == execution.id }
         note(
             DiscrepancyCause(
-                kind: kind, subject: execution.id.uuid, merchantReference: checkout.merchantReference,
+                kind: kind, subject: execution.id.uuid, merchantReference: order.reference,
                 execution: execution.id, paymentID: execution.onlyPaymentID, amount: execution.picture.paidAmount,
                 here: kind == .amountMismatch
-                    ? "the confirmed amount is \(checkout.amount)" : "the order is \(checkout.status.rawValue)",
+                    ? "the confirmed amount is \(order.amount)" : "the order is \(order.status)",
                 there: [execution.state.rawValue, execution.picture.paidAmount?.description].compactMap(\.self)
                     .joined(separator: " ")),
             isAttended: isBeingCancelled)
@@ -87,7 +108,7 @@ public struct CheckoutDiscrepancies: Sendable {
         note(
             DiscrepancyCause(
                 kind: .overdueFinalState, subject: execution.id.uuid,
-                merchantReference: checkout.merchantReference, execution: execution.id,
+                merchantReference: order.reference, execution: execution.id,
                 paymentID: execution.onlyPaymentID, amount: execution.amount, here: execution.state.rawValue))
     }
 
@@ -101,7 +122,7 @@ public struct CheckoutDiscrepancies: Sendable {
         note(
             DiscrepancyCause(
                 kind: isTaken ? .overdueFinalState : .unresolvedOperation, subject: operation.id.uuid,
-                merchantReference: checkout.merchantReference,
+                merchantReference: order.reference,
                 execution: operation.execution?.id, paymentID: execution?.onlyPaymentID, amount: operation.amount,
                 here: [operation.kind.rawValue, operation.state.name, operation.reason].compactMap(\.self)
                     .joined(separator: ", ")))

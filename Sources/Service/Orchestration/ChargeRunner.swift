@@ -1,0 +1,269 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+
+/// Makes attempts of charges: reads the instrument once more, writes the attempt down, creates its execution, authorizes
+/// it, and writes down what became of each call.
+///
+/// A run over many charges claims a batch of them (``PaymentStore/claimUnscheduledCharges(limit:)`` for unscheduled ones)
+/// and calls ``run(_:looked:)`` for each, as many at once as it likes: all wait for the client's one rate limit. It needs
+/// to keep nothing: a process that is killed between any two lines leaves an operation with a lease, and any process's
+/// workers go on with it through ``resume(_:)``. What became of the payment itself isn't waited for; it comes as facts,
+/// by notification or by reading, and is settled in the transaction that learns them.
+public struct ChargeRunner: Sendable {
+    private let orchestrator: Orchestrator
+    private var store: PaymentStore { orchestrator.store }
+    private var provider: any PaymentProvider { orchestrator.provider }
+    private var log: Log { orchestrator.log }
+
+    public init(_ orchestrator: Orchestrator) { self.orchestrator = orchestrator }
+
+    public enum Result: Sendable {
+        /// The attempt is under way, or already over: the charge as it stands.
+        case begun(Charge)
+        /// Its instrument can't be charged; the shop was told.
+        case skipped(Charge)
+        /// The provider can't be reached, asks for patience, or doesn't let us in. Nothing is burnt: the charge is due
+        /// again later, or its attempt waits to be sent. A run over many stops here.
+        case unavailable(Charge, retryAfterSeconds: Int?)
+        /// The claim was over, or somebody else's attempt is open.
+        case lost
+    }
+
+    // MARK: a new attempt
+
+    /// Makes the next attempt of a claimed charge.
+    ///
+    /// - Parameters:
+    ///   - looked: what its instrument was found to be just now; nil reads it.
+    ///   - moment: the clock for its expiry and for what follows it (`--as-of`); nil for now.
+    public func run(
+        _ claimed: ClaimedCharge, looked: InstrumentLook? = nil, at moment: Timestamp? = nil
+    ) async throws -> Result {
+        let charge = claimed.charge
+        let look =
+            if let looked { looked } else {
+                await orchestrator.look(at: charge.instrument, of: charge.holderReference)
+            }
+        switch look {
+        case .unavailable(let seconds, let reason):
+            log.warning("an instrument could not be read", .instrument(charge.instrument), .error(reason))
+            return try await postpone(claimed, seconds: seconds)
+        case .missing: return try await skip(claimed, for: .missing, nil)
+        case .anotherHolder(let instrument): return try await skip(claimed, for: .anotherHolder, instrument)
+        case .found(let instrument):
+            if let obstacle = obstacle(instrument, charge, at: moment) {
+                return try await skip(claimed, for: obstacle, instrument)
+            }
+            guard orchestrator.charging.returnURL != nil else {
+                log.error("charges can't be made: LOCKSTEP_RETURN_URL must be set")
+                return try await postpone(claimed, seconds: nil)
+            }
+            guard
+                let planned = try await store.beginAttempt(
+                    of: claimed, with: instrument, owner: orchestrator.owner, at: moment)
+            else { return .lost }
+            return try await create(planned, wasSent: false)
+        }
+    }
+
+    private func obstacle(
+        _ instrument: InstrumentSnapshot, _ charge: Charge, at moment: Timestamp? = nil
+    ) -> InstrumentObstacle? {
+        instrument.obstacle(
+            for: charge.holderReference, by: charge.expiryPolicy, at: moment ?? store.now, in: store.expiryZone)
+    }
+
+    private func postpone(_ claimed: ClaimedCharge, seconds: Int?) async throws -> Result {
+        try await store.postponeCharge(claimed, seconds: seconds)
+        return .unavailable(try await store.readCharge(claimed.charge.id) ?? claimed.charge, retryAfterSeconds: seconds)
+    }
+
+    private func skip(
+        _ claimed: ClaimedCharge, for obstacle: InstrumentObstacle, _ instrument: InstrumentSnapshot?
+    ) async throws -> Result {
+        try await store.skipCharge(claimed, for: obstacle, instrument: instrument).map { Result.skipped($0) } ?? .lost
+    }
+
+    // MARK: what somebody left behind
+
+    /// Goes on with an attempt's call that may or may not have been sent: looks first, then sends it again under the same
+    /// key, as long as the provider is taken to keep that.
+    func resume(_ claimed: ClaimedOperation) async throws {
+        if claimed.operation.kind == .createExecution {
+            guard let planned = try await store.resumeExecution(claimed) else { return }
+            try await resume(planned)
+        } else {
+            guard let planned = try await store.resumeAuthorization(claimed) else { return }
+            try await resume(planned)
+        }
+    }
+
+    private func resume(_ planned: PlannedExecution) async throws {
+        switch await provider.findExecutions(merchantReference: planned.attempt.merchantReference) {
+        case .done(let found):
+            if let execution = found.first {
+                _ = try await authorize(planned, execution)
+            } else if isKept(planned.operation) {
+                _ = try await create(planned, wasSent: true)
+            } else {
+                // It never was: nobody could have charged it. It begins anew.
+                _ = try await store.withdrawAttempt(planned, seconds: nil)
+            }
+        case .refused(let refusal):
+            log.warning("an attempt could not be looked up", .operation(planned.operation.id), .error(refusal))
+            _ = try await record(planned, .unknown(Doubt(kind: .timedOut, detail: refusal.detail)))
+        case .unknown(let doubt):
+            log.warning("an attempt could not be looked up", .operation(planned.operation.id), .error(doubt))
+            _ = try await record(planned, .unknown(doubt))
+        }
+    }
+
+    private func resume(_ planned: PlannedAuthorization) async throws {
+        if planned.isUnsent {
+            switch await orchestrator.look(at: planned.attempt.instrument, of: planned.charge.holderReference) {
+            case .found(let instrument):
+                if let obstacle = obstacle(instrument, planned.charge) { return try await refuse(planned, obstacle) }
+                _ = try await send(planned)
+            case .missing: try await refuse(planned, .missing)
+            case .anotherHolder: try await refuse(planned, .anotherHolder)
+            case .unavailable(let seconds, _): _ = try await record(planned, .later(seconds: seconds))
+            }
+            return
+        }
+        let snapshot = try await orchestrator.refresh(planned.execution)
+        guard try await store.readOperation(planned.operation.id)?.state.isFinal == false else { return }
+        guard snapshot != nil, isKept(planned.operation) else {
+            // Without a look nothing is sent, and nothing under a key that the provider may have forgotten.
+            _ = try await record(planned, .unknown(Doubt(kind: .timedOut, detail: "not looked up, or too old")))
+            return
+        }
+        _ = try await send(planned)
+    }
+
+    private func refuse(_ planned: PlannedAuthorization, _ obstacle: InstrumentObstacle) async throws {
+        _ = try await record(planned, .refused(reason: obstacle.rawValue))
+    }
+
+    /// Whether the provider certainly still keeps what it answered under the operation's key.
+    private func isKept(_ operation: PaymentOperation) -> Bool {
+        store.now < (operation.sentAt ?? operation.createdAt) + orchestrator.charging.keyLife
+    }
+
+    // MARK: the execution
+
+    private func create(_ planned: PlannedExecution, wasSent: Bool) async throws -> Result {
+        switch await provider.createExecution(planned.request, key: planned.operation.key) {
+        case .done(let execution): return try await authorize(planned, execution)
+        case .refused(let refusal):
+            log.warning(
+                "the provider refused an attempt's execution", .operation(planned.operation.id), .error(refusal))
+            if refusal.isAboutCharge {
+                return .begun(try await record(planned, .refused(reason: refusal.result ?? refusal.code ?? "refused")))
+            }
+            let charge =
+                if wasSent {
+                    try await record(planned, .later(seconds: refusal.retryAfterSeconds))
+                } else {
+                    try await store.withdrawAttempt(planned, seconds: refusal.retryAfterSeconds)
+                }
+            return .unavailable(charge, retryAfterSeconds: refusal.retryAfterSeconds)
+        case .unknown(let doubt):
+            log.warning("nobody knows about an attempt's execution", .operation(planned.operation.id), .error(doubt))
+            // It was looked for just now and isn't there, and the error that came back is kept under the key.
+            let isWornOut =
+                wasSent && doubt.kind == .serverError && planned.operation.reason == Doubt.Kind.serverError.rawValue
+            return .begun(try await record(planned, isWornOut ? .wornOut : .unknown(doubt)))
+        }
+    }
+
+    private func record(_ planned: PlannedExecution, _ answer: PaymentStore.AttemptAnswer) async throws -> Charge {
+        try await store.recordAttempt(
+            planned.operation, of: planned.charge.id, number: planned.attempt.number, answer)
+    }
+
+    // MARK: the authorization
+
+    private func authorize(_ planned: PlannedExecution, _ execution: ExecutionSnapshot) async throws -> Result {
+        guard
+            let authorization = try await store.finishExecution(planned, execution, owner: orchestrator.owner)
+        else { return .begun(try await store.readCharge(planned.charge.id) ?? planned.charge) }
+        return try await send(authorization)
+    }
+
+    private func send(_ planned: PlannedAuthorization) async throws -> Result {
+        guard let returnURL = orchestrator.charging.returnURL else {
+            log.error("charges can't be made: LOCKSTEP_RETURN_URL must be set")
+            return .unavailable(try await record(planned, .later(seconds: nil)), retryAfterSeconds: nil)
+        }
+        let request = AuthorizeRequest(
+            amount: planned.attempt.amount, instrumentID: planned.attempt.instrument,
+            paymentMethodCode: planned.attempt.paymentMethod,
+            processing: planned.charge.subscription == nil ? .unscheduled : .subscription, returnURL: returnURL)
+        switch await provider.authorize(planned.execution, request, key: planned.operation.key) {
+        case .done(let acknowledgement): return .begun(try await record(planned, .acknowledged(acknowledgement)))
+        case .refused(let refusal) where refusal.isPassing:
+            return .unavailable(
+                try await record(planned, .later(seconds: refusal.retryAfterSeconds)),
+                retryAfterSeconds: refusal.retryAfterSeconds)
+        case .refused(let refusal): return try await refused(planned, refusal)
+        case .unknown(let doubt): return try await doubted(planned, doubt)
+        }
+    }
+
+    /// A refusal stands once a look has shown that nothing runs: a 401 may be about an amount, and what was sent before
+    /// may have happened.
+    private func refused(_ planned: PlannedAuthorization, _ refusal: Refusal) async throws -> Result {
+        log.warning(
+            "the provider refused to authorize", .operation(planned.operation.id), .execution(planned.execution.id),
+            .error(refusal))
+        let isSeen = try await orchestrator.refresh(planned.execution) != nil
+        let isSetUp = refusal.kind == .unauthorized ? !isSeen : !refusal.isAboutCharge && refusal.kind != .notFound
+        if isSetUp {
+            let charge = try await record(planned, .later(seconds: refusal.retryAfterSeconds))
+            return .unavailable(charge, retryAfterSeconds: refusal.retryAfterSeconds)
+        }
+        guard isSeen else {
+            return .begun(
+                try await record(planned, .unknown(Doubt(kind: .timedOut, detail: "a refusal that isn't looked into"))))
+        }
+        let reason = refusal.result ?? refusal.code ?? refusal.kind.rawValue
+        return .begun(try await record(planned, .refused(reason: reason)))
+    }
+
+    private func doubted(_ planned: PlannedAuthorization, _ doubt: Doubt) async throws -> Result {
+        log.warning(
+            "nobody knows about an authorization", .operation(planned.operation.id), .execution(planned.execution.id),
+            .error(doubt))
+        var charge = try await record(planned, .unknown(doubt))
+        let snapshot = try await orchestrator.refresh(planned.execution)
+        let wasServerError = planned.operation.reason == Doubt.Kind.serverError.rawValue
+        if doubt.kind == .serverError, wasServerError, let snapshot, snapshot.facts.allSatisfy(\.isCreation) {
+            charge = try await record(planned, .wornOut)
+        }
+        return .begun(try await store.readCharge(charge.id) ?? charge)
+    }
+
+    private func record(
+        _ planned: PlannedAuthorization, _ answer: PaymentStore.AttemptAnswer
+    ) async throws -> Charge {
+        try await store.recordAttempt(
+            planned.operation, of: planned.charge.id, number: planned.attempt.number, answer)
+    }
+}
+
+extension Fact {
+    /// It tells of nothing but that the execution is there.
+    fileprivate var isCreation: Bool { kind == .status && code == "created" || kind == .payment && code == nil }
+}
+
+extension Refusal {
+    /// The provider has looked at what this charge asks for and turns it down. Anything else is about our set-up or the
+    /// way there, and would turn down every charge.
+    var isAboutCharge: Bool {
+        guard kind == .rejected || kind == .conflict, let code else { return false }
+        return !["request.forbidden", "request.blocked", "request.method-not-allowed", "request.unauthorized"]
+            .contains(code)
+    }
+}

@@ -1,0 +1,203 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+
+/// An instrument as it is known here.
+public struct KnownInstrument: Sendable {
+    public let snapshot: InstrumentSnapshot
+    public let holderReference: String
+}
+
+extension PaymentStore {
+    public func readInstrument(_ id: InstrumentID) async throws -> KnownInstrument? {
+        try await transact { try await $0.readInstrument(id) }
+    }
+
+    /// The instruments of a holder that are known here and not known to be deleted.
+    public func listKnownInstruments(holderReference: String) async throws -> [InstrumentID] {
+        try await pool.query(
+            """
+            SELECT id FROM instruments WHERE holder_reference = \(holderReference) AND status <> 'deleted' ORDER BY id
+            """
+        ).map { InstrumentID(try $0.decode("id", as: UUID.self)) }
+    }
+
+    /// Takes over what the provider shows of instruments, and tells the shop what differs from what it showed before.
+    ///
+    /// - Parameter holder: whose they are, where the provider doesn't repeat it.
+    /// - Returns: what is known of them now, in the same order.
+    @discardableResult
+    public func learnInstruments(
+        _ snapshots: [InstrumentSnapshot], holder: String
+    ) async throws -> [InstrumentSnapshot] {
+        guard !snapshots.isEmpty else { return [] }
+        return try await transact { transaction in
+            var known: [InstrumentID: InstrumentSnapshot] = [:]
+            // In one order, so that two who learn of the same ones can't wait for each other.
+            for snapshot in snapshots.sorted(by: { $0.id < $1.id }) {
+                known[snapshot.id] = try await transaction.learnInstrument(snapshot, holder: holder)
+            }
+            return snapshots.map { known[$0.id] ?? $0 }
+        }
+    }
+
+    /// The provider doesn't have it any more. Nothing where it was never known here.
+    public func learnDeletion(of id: InstrumentID) async throws {
+        try await transact { try await $0.learnDeletion(of: id) }
+    }
+
+    // MARK: changes
+
+    /// Writes down that an instrument is to be changed or deleted, or that a tokenization is to be made (M12).
+    ///
+    /// - Parameters:
+    ///   - wish: what it shall show afterwards, as ``InstrumentChange/wish``.
+    ///   - request: the request that asks; sent again, it finds what it began.
+    public func beginInstrumentOperation(
+        _ kind: PaymentOperation.Kind, of instrument: InstrumentID?, wish: String? = nil, workflowCode: String = "",
+        request: RequestIdentity? = nil, owner: UUID
+    ) async throws -> PaymentOperation {
+        try await transact { transaction in
+            if let request, let known = try await transaction.readOperation(of: request) { return known }
+            let operation = PaymentOperation(
+                id: OperationID(identifiers.next()), kind: kind, owner: nil, execution: nil,
+                key: IdempotencyKey(identifiers.next()), instrument: instrument, state: .sent, intentReason: wish,
+                attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
+            try await transaction.insertOperation(operation, workflowCode: workflowCode, owner: owner, request: request)
+            return operation
+        }
+    }
+
+    /// Writes down what became of it. Nil for `succeeded`: nobody knows; a worker looks, and sends nothing.
+    public func finishInstrumentOperation(
+        _ operation: PaymentOperation, succeeded: Bool?, reason: String?
+    ) async throws {
+        try await transact { transaction in
+            guard var known = try await transaction.lockOperation(operation.id), !known.state.isFinal else { return }
+            known.state = succeeded.map { $0 ? .succeeded : .failed } ?? .unknown
+            known.reason = reason
+            try await transaction.writeOperation(known, dueAt: transaction.nextLook(after: known.attempts))
+        }
+    }
+
+    /// The provider keeps a 5xx under a tokenization's key. An init changes nothing that could happen twice.
+    public func rekeyTokenization(_ operation: PaymentOperation) async throws -> PaymentOperation {
+        try await transact { transaction in
+            guard var known = try await transaction.lockOperation(operation.id), known.key == operation.key else {
+                return operation
+            }
+            known.key = IdempotencyKey(identifiers.next())
+            _ = try await transaction.query(
+                "UPDATE operations SET idempotency_key = \(known.key.uuid) WHERE id = \(known.id.uuid)")
+            return known
+        }
+    }
+}
+
+extension InstrumentChange {
+    /// The change as an operation keeps it.
+    public var wish: String {
+        [makeDefault ? "default" : nil, isEnabled.map { $0 ? "enabled" : "disabled" }].compactMap { $0 }
+            .joined(separator: ",")
+    }
+
+    public init(wish: String) {
+        let words = wish.split(separator: ",")
+        self.init(
+            makeDefault: words.contains("default"),
+            isEnabled: words.contains("enabled") ? true : words.contains("disabled") ? false : nil)
+    }
+
+    /// Whether the instrument shows it already.
+    public func isDone(on instrument: InstrumentSnapshot) -> Bool {
+        (!makeDefault || instrument.isDefault) && isEnabled.map { $0 != instrument.isDisabled } ?? true
+    }
+}
+
+extension Transaction {
+    private static let instrumentColumns = """
+        id, holder_reference, payment_method, status, is_default, display_name, network, suffix, expiry_month, \
+        expiry_year, has_network_token, future_usage
+        """
+
+    func readInstrument(_ id: InstrumentID) async throws -> KnownInstrument? {
+        try await query("SELECT \(unescaped: Self.instrumentColumns) FROM instruments WHERE id = \(id.uuid)")
+            .first.map(Self.instrument(from:))
+    }
+
+    /// Takes over what the provider shows; a difference is told in the same transaction.
+    ///
+    /// - Returns: what is known of it now: a reading that doesn't tell of tokens takes none away.
+    @discardableResult
+    func learnInstrument(_ snapshot: InstrumentSnapshot, holder: String) async throws -> InstrumentSnapshot {
+        let known = try await query(
+            "SELECT \(unescaped: Self.instrumentColumns) FROM instruments WHERE id = \(snapshot.id.uuid) FOR UPDATE"
+        ).first.map(Self.instrument(from:))
+        let owner = snapshot.holderReference ?? known?.holderReference ?? holder
+        let shown = snapshot.completed(
+            holder: owner, hasNetworkToken: snapshot.hasNetworkToken ?? known?.snapshot.hasNetworkToken ?? false)
+        guard shown != known?.snapshot else { return shown }
+        _ = try await query(
+            """
+            INSERT INTO instruments (\(unescaped: Self.instrumentColumns), read_at)
+            VALUES (\(shown.id.uuid), \(owner), \(shown.paymentMethod), \(shown.status), \(shown.isDefault),
+                \(shown.displayName), \(shown.network), \(shown.suffix), \(shown.expiryMonth), \(shown.expiryYear),
+                \(shown.hasNetworkToken ?? false), \(shown.futureUsage), \(now.stored))
+            ON CONFLICT (id) DO UPDATE SET holder_reference = excluded.holder_reference,
+                payment_method = excluded.payment_method, status = excluded.status, is_default = excluded.is_default,
+                display_name = excluded.display_name, network = excluded.network, suffix = excluded.suffix,
+                expiry_month = excluded.expiry_month, expiry_year = excluded.expiry_year,
+                has_network_token = excluded.has_network_token, future_usage = excluded.future_usage,
+                read_at = excluded.read_at
+            """)
+        if known != nil { try await tell(shown, of: owner) }
+        return shown
+    }
+
+    func learnDeletion(of id: InstrumentID) async throws {
+        guard let known = try await readInstrument(id), !known.snapshot.isDeleted else { return }
+        try await learnInstrument(known.snapshot.deleted, holder: known.holderReference)
+    }
+
+    private func tell(_ instrument: InstrumentSnapshot, of holder: String) async throws {
+        try await insertEvent(
+            .instrumentChanged, subject: instrument.id.uuid,
+            data: ["instrument": instrument.json(holder: holder, at: now, in: policy.expiryZone)])
+    }
+
+    private static func instrument(from row: PostgresRow) throws -> KnownInstrument {
+        let (
+            id, holder, method, status, isDefault, displayName, network, suffix, month, year, hasNetworkToken,
+            futureUsage
+        ) = try row.decode(
+            (
+                UUID, String, String, String, Bool, String?, String?, String?, Int?, Int?, Bool, String?
+            ).self)
+        return KnownInstrument(
+            snapshot: InstrumentSnapshot(
+                id: InstrumentID(id), holderReference: holder, paymentMethod: method, status: status,
+                isDefault: isDefault, displayName: displayName, network: network, suffix: suffix, expiryMonth: month,
+                expiryYear: year, hasNetworkToken: hasNetworkToken, futureUsage: futureUsage),
+            holderReference: holder)
+    }
+}
+
+extension InstrumentSnapshot {
+    fileprivate func completed(holder: String, hasNetworkToken: Bool) -> InstrumentSnapshot {
+        copy(holder: holder, status: status, isDefault: isDefault, hasNetworkToken: hasNetworkToken)
+    }
+
+    fileprivate var deleted: InstrumentSnapshot {
+        copy(holder: holderReference, status: "deleted", isDefault: false, hasNetworkToken: hasNetworkToken)
+    }
+
+    private func copy(
+        holder: String?, status: String, isDefault: Bool, hasNetworkToken: Bool?
+    ) -> InstrumentSnapshot {
+        InstrumentSnapshot(
+            id: id, holderReference: holder, paymentMethod: paymentMethod, status: status, isDefault: isDefault,
+            displayName: displayName, network: network, suffix: suffix, expiryMonth: expiryMonth,
+            expiryYear: expiryYear, hasNetworkToken: hasNetworkToken, futureUsage: futureUsage)
+    }
+}

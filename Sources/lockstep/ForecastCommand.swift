@@ -1,0 +1,87 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+import Service
+import Store
+
+/// `lockstep forecast`: what will be charged when, and which cards will have expired by then.
+struct ForecastCommand: Command {
+    static let name = "forecast"
+    static let summary = "what will be charged until a day, and which cards will have expired by then"
+    static let help = """
+        usage: lockstep forecast --until DATE [--json]
+               lockstep forecast --explain SUBSCRIPTION [--json]
+
+        Adds up, by currency and day, the periods of running subscriptions that become due until the end of that day in each
+        subscription's zone, and counts those whose card will have expired, as it was when it was last seen.
+
+          --explain  the next 24 dates of one subscription, and why
+        """
+
+    private enum Action {
+        case until(CivilDate)
+        case explain(SubscriptionID)
+    }
+    private let action: Action
+    private let asJSON: Bool
+
+    init(_ arguments: inout Arguments) throws {
+        asJSON = arguments.flag("--json")
+        switch (try arguments.value("--until"), try arguments.value("--explain")) {
+        case (let word?, nil):
+            guard let day = CivilDate(word) else { throw UsageError(message: "--until is a day like 2026-12-31") }
+            action = .until(day)
+        case (nil, let word?):
+            guard let id = SubscriptionID(word) else { throw UsageError(message: "\"\(word)\" is not an id") }
+            action = .explain(id)
+        default: throw UsageError(message: "needs --until or --explain, and not both")
+        }
+    }
+
+    func run() async throws -> ExitCode {
+        let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
+        let pool = PostgresPool(settings.postgres)
+        let store = PaymentStore(
+            pool: pool, clock: .system, identifiers: .system(), policy: try settings.storePolicy())
+        let code: ExitCode
+        switch action {
+        case .until(let day): code = try await tell(try await store.forecast(until: day, now: .systemNow))
+        case .explain(let id): code = try await explain(id, store, settings)
+        }
+        await pool.shutdown()
+        return code
+    }
+
+    private func tell(_ forecast: Forecast) async throws -> ExitCode {
+        let rows = forecast.rows
+        if asJSON {
+            print(forecast.json.text)
+            return .done
+        }
+        for row in rows {
+            let expired = row.expired > 0 ? "\t\(row.expired) with an expired card" : ""
+            print("\(row.day)\t\(row.count)\t\(row.total)\(expired)")
+        }
+        for (currency, total) in forecast.totals { print("total\t\(total.count)\t\(total.text) \(currency)") }
+        return .done
+    }
+
+    private func explain(_ id: SubscriptionID, _ store: PaymentStore, _ settings: Settings) async throws -> ExitCode {
+        guard let subscription = try await store.readSubscription(id) else {
+            Terminal.say("lockstep forecast: there is no subscription \(id)")
+            return .needsPerson
+        }
+        let known = try await store.readInstrument(subscription.instrument)?.snapshot
+        let dates = subscription.dates(
+            24, card: known, hour: settings.renewal.hour, expiryZone: settings.renewal.expiryZone)
+        if asJSON {
+            print(JSON.array(dates.map(\.json)).text)
+            return .done
+        }
+        if !subscription.status.runs { print("nothing is charged: it is \(subscription.status.rawValue)") }
+        for date in dates { print(date.line) }
+        if dates.count < 24 { print("no more: endsOn or maxCharges") }
+        return .done
+    }
+}

@@ -1,0 +1,62 @@
+import Basics
+import Foundation
+import Lockstep
+import Postgres
+import Store
+import TestKit
+import Testing
+
+@Suite("Retention of charges and instruments")
+struct ChargeRetentionTests {
+    @Test("what is long over loses its personal data, what isn't over keeps it, and counting deletes nothing")
+    func retention() async throws {
+        let pool = PostgresPool(
+            PostgresConfiguration(connectionString: try await PostgresCluster.shared().makeDatabase()))
+        _ = try await Migrator(pool: pool).migrate()
+        let now = Timestamp.systemNow
+        func charge(_ state: String, days: Int) async throws -> UUID {
+            let id = UUID()
+            _ = try await pool.query(
+                """
+                INSERT INTO charges (id, merchant_reference, holder_reference, instrument_id, workflow_code,
+                    amount_minor, currency, expiry_policy, meta, state, created_at)
+                VALUES (\(id), \(freshWord("topup")), 'cust', \(UUID()), 'payment-acceptance', 1000, 'EUR', 'block',
+                    '{"a": 1}', \(state), now() - make_interval(days => \(days)::integer))
+                """)
+            return id
+        }
+        func instrument(_ status: String, days: Int) async throws {
+            _ = try await pool.query(
+                """
+                INSERT INTO instruments (id, holder_reference, payment_method, status, is_default, has_network_token,
+                    read_at)
+                VALUES (\(UUID()), 'cust', 'card', \(status), false, false,
+                    now() - make_interval(days => \(days)::integer))
+                """)
+        }
+        let old = try await charge("succeeded", days: 500)
+        let kept = [try await charge("failed", days: 10), try await charge("unknown", days: 500)]
+        for (status, days) in [("deleted", 500), ("deleted", 10), ("enabled", 500)] {
+            try await instrument(status, days: days)
+        }
+        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
+        let limit = now + .seconds(-400 * 86_400)
+        let limits = RetentionLimits(notifications: limit, personalData: limit, events: limit)
+        var expected = RetentionCount()
+        expected.charges = 1
+        expected.instruments = 1
+        #expect(try await store.countOutlived(limits) == expected)
+        #expect(try await store.retain(limits) == expected)
+        #expect(try await store.retain(limits) == RetentionCount())
+        func holder(of id: UUID) async throws -> String? {
+            try await pool.query(
+                "SELECT holder_reference FROM charges WHERE id = \(id) AND (meta IS NULL) = (holder_reference = '')"
+            )
+            .first?.decode("holder_reference", as: String.self)
+        }
+        #expect(try await holder(of: old) == "")
+        for id in kept { #expect(try await holder(of: id) == "cust") }
+        #expect(try await pool.query("SELECT id FROM instruments").count == 2)
+        await pool.shutdown()
+    }
+}
