@@ -66,11 +66,15 @@ extension PaymentStore {
             else { return .notFound }
             if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
             let execution = stored.execution
-            let open = try await transaction.readOpenOperations(of: owning).filter { $0.execution?.id == id }
+            let operations = try await transaction.readOperationsThatMatter(of: [owning])
+                .filter { $0.execution?.id == id }
+            let open = operations.filter { !$0.state.isFinal }
             var taken: Money?
             do throws(Lifecycle.Refusal) {
                 switch kind {
-                case .capture: taken = try Lifecycle.capture(amount, of: execution.picture, open: open)
+                case .capture:
+                    taken = try Lifecycle.capture(
+                        amount, of: execution.picture, open: open, captures: operations.filter { $0.kind == .capture })
                 case .refund: taken = try Lifecycle.refund(amount, of: execution.picture, open: open)
                 case .cancel: try Lifecycle.cancel(of: execution.picture, open: open)
                 case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,

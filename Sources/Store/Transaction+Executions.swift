@@ -16,6 +16,13 @@ struct StoredExecution {
     let checkAt: Timestamp?
     let changedAt: Timestamp
     let facts: [LearnedFact]
+
+    /// Whether the facts say something else than what is stored.
+    var hasChanged: Bool {
+        let picture = execution.picture
+        return storedState != picture.state || storedAuthorizedMinor != picture.authorized?.minor
+            || storedCapturedMinor != picture.captured?.minor || storedRefundedMinor != picture.refunded?.minor
+    }
 }
 
 extension Transaction {
@@ -44,7 +51,7 @@ extension Transaction {
         var executions: [ExecutionOwner: [StoredExecution]] = [:]
         for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
         where !ids.isEmpty {
-            let results = try await connection.pipeline([
+            let results = try await pipeline([
                 """
                 SELECT \(unescaped: Self.columns) FROM executions
                 WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal

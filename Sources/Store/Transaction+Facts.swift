@@ -20,12 +20,13 @@ extension Transaction {
 
     /// Locks, adds, and looks to whom the executions belong, in one round trip.
     ///
+    /// - Parameter others: executions that are locked and looked for as well.
     /// - Returns: the executions about which something was new, and the owners of those that are known here.
     func lockAndInsertFacts(
-        _ learned: [(execution: ExecutionID, fact: Fact)]
+        _ learned: [(execution: ExecutionID, fact: Fact)], besides others: Set<ExecutionID> = []
     ) async throws -> (new: Set<ExecutionID>, owners: [ExecutionID: ExecutionOwner]) {
-        let executions = Set(learned.map(\.execution))
-        let results = try await connection.pipeline([
+        let executions = others.union(learned.map(\.execution))
+        let results = try await pipeline([
             Self.lockQuery(executions), insertQuery(learned), Self.ownersQuery(executions),
         ])
         let new = try results[1].map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }

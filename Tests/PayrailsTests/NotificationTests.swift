@@ -283,10 +283,12 @@ struct NotificationTests {
         for event in ["executionActionCompleted", "executionActionUpdated"] {
             let text = NotificationSamples.authorizeSucceeded.replacing("executionActionCompleted", with: event)
                 .replacing("\"success\":true", with: "\"success\":\(success)")
-            guard case .unreadable = parse(text) else {
-                Issue.record("not unreadable: \(parse(text))")
+            guard case .undecided(let notification, _) = parse(text) else {
+                Issue.record("decided: \(parse(text))")
                 return
             }
+            #expect(notification.facts.isEmpty)
+            #expect(notification.executionID == ExecutionID(Samples.executionID), "so that it can be read")
         }
     }
 

@@ -59,9 +59,7 @@ public struct Request: Sendable {
 
     /// A UUID in the path that has no type of its own.
     public func uuid(_ name: String = "id") throws(Problem) -> UUID {
-        guard let text = parameters[name], text.utf8.count == 36, let uuid = UUID(uuidString: text) else {
-            throw .notFound
-        }
+        guard let uuid = parameters[name].flatMap({ UUID(canonical: $0) }) else { throw .notFound }
         return uuid
     }
 

@@ -47,6 +47,8 @@ extension Assembly {
             Endpoint.refund.handled(by: api.refund),
             Endpoint.getOperation.handled(by: api.readOperation),
             Endpoint.readEvents.handled(by: api.readEvents),
+            Endpoint.listDiscrepancies.handled(by: api.listDiscrepancies),
+            Endpoint.resolveDiscrepancy.handled(by: api.resolveDiscrepancy),
             Endpoint.receiveNotification.handled(by: intake.receive),
             Endpoint.receiveNotificationAtEndpoint.handled(by: intake.receive),
         ]

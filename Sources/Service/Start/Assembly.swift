@@ -25,6 +25,7 @@ struct Assembly: Sendable {
     let admission: Admission
     let gatekeeper: Gatekeeper
     let authenticator: StoreAuthenticator
+    let openDiscrepancies: GaugeFamily
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
     let webhookKeys: NotificationKeys
@@ -47,6 +48,9 @@ struct Assembly: Sendable {
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        openDiscrepancies = metrics.gauge(
+            "lockstep_discrepancies_open", help: "What doesn't add up and waits for a person, by class.",
+            labels: ["class"])
         webhookKeys = NotificationKeys(payrails.signatureKeys)
         inbox = Inbox(
             store: orchestrator.store, log: log, bell: bells.notifications,
@@ -69,6 +73,8 @@ struct Assembly: Sendable {
         var pace = Workers.Pace()
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
+        // What is looked for is an hour old at least.
+        pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
         pace.renewals = settings.renewal.every
         pace.idempotencyAge = settings.retention.idempotencyKeys
@@ -79,7 +85,7 @@ struct Assembly: Sendable {
                 help:
                     "Transactions since the oldest one that is still open somewhere; while it grows, queues get slower."
             ),
-            events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
+            discrepancies: openDiscrepancies, events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
     }
 
     func server() -> HTTPServer {

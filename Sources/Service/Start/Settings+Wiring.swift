@@ -33,7 +33,10 @@ extension Settings {
             charges: ChargeSettlement.Rules(failureSettle: rules.failureSettle, declines: try renewal.declines()),
             renewal: try renewalRules(), expiryNotice: renewal.expiryNotice, expiryZone: renewal.expiryZone,
             references: PaymentReference(separator: rules.referenceSeparator),
-            healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
+            healing: HealingSchedule(pending: pending, unknown: unknown),
+            discrepancies: OrderDiscrepancies.Rules(
+                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
+            gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 

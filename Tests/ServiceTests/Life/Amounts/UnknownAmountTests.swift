@@ -35,7 +35,7 @@ struct UnknownAmountTests {
         #expect(try await lockstep.gate(order.execution) == "proceed")
     }
 
-    @Test("W10: an error that came after the effect is looked into, and the answer is the truth")
+    @Test("W10, L6: an error that came after the effect is looked into, and the answer is the truth")
     func effectIsSeen() async throws {
         let lockstep = try await Self.alone.value
         for kind in [SandboxFault.Kind.errorAfter(status: 500), .halfBody, .html(status: 200, effect: true)] {
