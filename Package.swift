@@ -30,8 +30,8 @@ let package = Package(
         .target(
             name: "Lockstep", dependencies: ["Basics"],
             resources: [
-                .embedInCode("Money/currencies.csv"), .embedInCode("Renewal/declines.json"),
-                .embedInCode("Renewal/dunning.json"),
+                .embedInCode("Money/currencies.csv"), .embedInCode("Gate/messages.json"),
+                .embedInCode("Renewal/declines.json"), .embedInCode("Renewal/dunning.json"),
             ]),
 
         // What joins it to the world.
@@ -44,6 +44,7 @@ let package = Package(
                 .embedInCode("sql/0003_retention.sql"), .embedInCode("sql/0003_retention.check.sql"),
                 .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
                 .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
+                .embedInCode("sql/0006_discrepancies.sql"), .embedInCode("sql/0006_discrepancies.check.sql"),
             ]),
         .target(
             name: "Service",
@@ -64,7 +65,7 @@ let package = Package(
             name: "TestKit", dependencies: ["Basics", "Crypto", "Postgres", "HTTPClient", "HTTPServer"],
             path: "Tests/TestKit"),
         .testTarget(name: "BasicsTests", dependencies: ["Basics"]),
-        .testTarget(name: "CryptoTests", dependencies: ["Crypto", "Basics"]),
+        .testTarget(name: "CryptoTests", dependencies: ["Crypto", "Basics", "TestKit"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestKit"]),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "TestKit"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "TestKit"]),

@@ -11,7 +11,7 @@ public struct CertificateValidity: Sendable, Equatable {
     /// The first certificate of a PEM text; nil where there is none that can be read.
     public init?(pem: Data) {
         let certificate = pem.withUnsafeBytes { bytes -> OpaquePointer? in
-            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else { return nil }
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
             defer { BIO_free(bio) }
             return PEM_read_bio_X509(bio, nil, nil, nil)
         }

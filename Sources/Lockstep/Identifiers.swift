@@ -21,6 +21,7 @@ public struct CheckoutID: Identifier { public let uuid: UUID; public init(_ uuid
 /// Payrails' own id of an execution.
 public struct ExecutionID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct OperationID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
+public struct DiscrepancyID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct EventID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct ChargeID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }
 public struct SubscriptionID: Identifier { public let uuid: UUID; public init(_ uuid: UUID) { self.uuid = uuid } }

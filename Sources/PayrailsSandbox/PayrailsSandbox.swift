@@ -23,6 +23,8 @@ public final class PayrailsSandbox: Sendable {
         var permits = 0.0
         var permitsAt: Timestamp?
         var isStopped = false
+        /// How many are just handing over notifications that were made.
+        var dispatching = 0
     }
 
     public let configuration: SandboxConfiguration
@@ -97,9 +99,11 @@ public final class PayrailsSandbox: Sendable {
                 state.alarm = next
                 alarm = next
             }
+            state.dispatching += 1
             return (notifications, woken, alarm)
         }
         for (notification, faults) in notifications { notifier.send(notification, faults: faults) }
+        state.withLock { $0.dispatching -= 1 }
         for waiter in woken { waiter.resume() }
         guard let alarm else { return }
         let delay = max(.milliseconds(1), alarm - configuration.clock.now())

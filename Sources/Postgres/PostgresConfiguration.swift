@@ -14,6 +14,9 @@ public struct PostgresConfiguration: Sendable {
     /// The longest that one statement may run. The server enforces it (`statement_timeout`), and half a second later
     /// this side does, by closing the connection.
     public var statementTimeout: Duration = .seconds(15)
+    /// How long a statement may wait for a lock that somebody else holds, before the server ends it with 55P03; nil: as
+    /// long as it may run.
+    public var lockTimeout: Duration?
     /// How long a transaction may sit without a statement before the server ends its session.
     public var idleInTransactionTimeout: Duration = .seconds(60)
     /// Named prepared statements, one per SQL text and connection. False behind PgBouncer in transaction mode; then

@@ -28,6 +28,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 5, name: "subscriptions", script: text(PackageResources._005_subscriptions_sql),
             check: text(PackageResources._005_subscriptions_check_sql)),
+        Migration(
+            version: 6, name: "discrepancies", script: text(PackageResources._006_discrepancies_sql),
+            check: text(PackageResources._006_discrepancies_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

@@ -56,7 +56,7 @@ extension PaymentStore {
         try await pool.query(
             """
             UPDATE merchant_keys SET revoked_at = coalesce(revoked_at, \(clock.now().stored))
-            WHERE name = \(nameOrID) OR id = \(UUID(uuidString: nameOrID))
+            WHERE name = \(nameOrID) OR id = \(UUID(canonical: nameOrID))
             """
         ).affected > 0
     }

@@ -61,13 +61,19 @@ extension PaymentStore {
             if operations.contains(where: { $0.kind == .moveAmount || $0.kind == .createSession }) {
                 return .refused(.moving)
             }
-            let current = try await transaction.readExecutions(of: id).map(\.execution)
-                .first { $0.id == checkout.currentExecution }
+            let executions = try await transaction.readExecutions(of: id).map(\.execution)
+            let current = executions.first { $0.id == checkout.currentExecution }
             if amount == checkout.amount, current?.amount == amount {
                 if let basketVersion { checkout.basketVersion = basketVersion }
                 return .settled(try await transaction.settle(checkout).checkout)
             }
-            if checkout.lease.map({ transaction.now < $0.until }) ?? false || current?.state.isInFlight ?? false {
+            // A success whose amount isn't known yet may be a payment by the confirmed amount; a reading will tell.
+            let mayHavePaid = executions.contains {
+                $0.state.holdsMoney && $0.picture.authorized == nil && $0.cancelReason == nil
+            }
+            if checkout.lease.map({ transaction.now < $0.until }) ?? false || current?.state.isInFlight ?? false
+                || mayHavePaid
+            {
                 return .refused(.paymentInProgress)
             }
             guard let current, current.state == .created else {
@@ -98,13 +104,17 @@ extension PaymentStore {
         case unknown(reason: String)
     }
 
-    /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand.
+    /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand. So does whoever took
+    /// it up since: only that the amount has moved is true whoever saw it.
     public func finishMove(_ move: PlannedMove, _ result: MoveResult) async throws -> Checkout {
         try await transact { transaction in
             guard var checkout = try await transaction.lockCheckout(move.checkout),
                 var operation = try await transaction.lockOperation(move.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a planned move is gone") }
             guard !operation.state.isFinal else { return checkout }
+            if operation.wasTaken(since: move.operation) {
+                guard case .applied = result else { return checkout }
+            }
             switch result {
             case .applied:
                 operation.state = .succeeded

@@ -84,7 +84,7 @@ extension PaymentStore {
             else { throw CorruptRow(table: "operations", detail: "a planned execution is gone") }
             // Another one sent it in the meantime: then it goes on.
             guard !operation.state.isFinal, operation.attempts == planned.operation.attempts else { return charge }
-            _ = try await transaction.connection.pipeline([
+            _ = try await transaction.pipeline([
                 "DELETE FROM operations WHERE id = \(operation.id.uuid)",
                 """
                 DELETE FROM charge_attempts
@@ -118,7 +118,7 @@ extension PaymentStore {
             operation.execution = execution
             operation.reason = nil
             try await transaction.writeOperation(operation, dueAt: nil)
-            _ = try await transaction.connection.pipeline([
+            _ = try await transaction.pipeline([
                 """
                 UPDATE charge_attempts SET execution_id = \(execution.id.uuid)
                 WHERE charge_id = \(charge.id.uuid) AND number = \(planned.attempt.number)
@@ -212,7 +212,7 @@ extension PlannedAuthorization {
 
 extension Transaction {
     fileprivate func insertAttempt(_ attempt: ChargeAttempt, of charge: ChargeID) async throws {
-        _ = try await connection.pipeline([
+        _ = try await pipeline([
             """
             INSERT INTO charge_attempts (charge_id, number, merchant_reference, instrument_id, payment_method,
                 amount_minor, currency, outcome, begun_at)

@@ -82,7 +82,7 @@ extension Transaction {
     /// Writes down that an execution of an order that was given up is cancelled; a worker sends it.
     fileprivate func planCancel(of execution: CheckoutExecution, checkout: CheckoutID) async throws {
         let reason = CancelReason.checkoutCancelled.rawValue
-        _ = try await connection.pipeline([
+        _ = try await pipeline([
             "UPDATE executions SET cancel_reason = \(reason) WHERE id = \(execution.id.uuid)",
             """
             INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
@@ -90,7 +90,7 @@ extension Transaction {
             VALUES (\(identifiers.next()), 'cancel', \(checkout.uuid), \(execution.id.uuid),
                 \(execution.reference.workflowCode), \(identifiers.next()), 'prepared', \(reason), \(now.stored),
                 \(now.stored))
-            ON CONFLICT (execution_id) WHERE kind = 'cancel' AND state <> 'failed' DO NOTHING
+            ON CONFLICT (execution_id) WHERE kind = 'cancel' AND finished_at IS NULL DO NOTHING
             """,
         ])
     }

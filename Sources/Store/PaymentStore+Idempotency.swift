@@ -5,8 +5,8 @@ import Postgres
 
 /// What a caller's idempotency key means.
 public enum IdempotencyClaim: Sendable {
-    /// Ours to run; under this key nothing else runs.
-    case fresh
+    /// Ours to run; under this key nothing else runs until then.
+    case fresh(until: Timestamp)
     case replay(StoredAnswer)
     /// The key was used for another request.
     case reused
@@ -35,16 +35,17 @@ extension PaymentStore {
         credential: UUID, key: String, requestHash: Data, lease: Duration
     ) async throws -> IdempotencyClaim {
         let now = clock.now()
+        let until = Timestamp(microseconds: (now + lease).microseconds)
         let row = try await pool.query(
             """
             INSERT INTO idempotency_keys AS known (credential, key, request_hash, lease_until, created_at)
-            VALUES (\(credential), \(key), \(requestHash), \((now + lease).stored), \(now.stored))
-            ON CONFLICT (credential, key) DO UPDATE SET lease_until = \((now + lease).stored)
+            VALUES (\(credential), \(key), \(requestHash), \(until.stored), \(now.stored))
+            ON CONFLICT (credential, key) DO UPDATE SET lease_until = \(until.stored)
             WHERE known.status IS NULL AND known.lease_until <= \(now.stored)
                 AND known.request_hash = \(requestHash)
             RETURNING 1 AS taken
             """)
-        if !row.isEmpty { return .fresh }
+        if !row.isEmpty { return .fresh(until: until) }
         let known = try await pool.query(
             """
             SELECT request_hash, status, headers, body FROM idempotency_keys
@@ -59,22 +60,26 @@ extension PaymentStore {
         return .replay(StoredAnswer(status: status, headers: fields, body: body))
     }
 
-    /// Keeps the answer. One of 5xx isn't kept: the same request goes on where it stopped.
-    public func finishIdempotencyKey(credential: UUID, key: String, answer: StoredAnswer?) async throws {
-        if let answer {
-            _ = try await pool.query(
-                """
-                UPDATE idempotency_keys SET status = \(answer.status), headers = \(PostgresJSON(answer.headers.text)),
-                    body = \(answer.body)
-                WHERE credential = \(credential) AND key = \(key) AND status IS NULL
-                """)
-        } else {
-            _ = try await pool.query(
-                """
-                UPDATE idempotency_keys SET lease_until = \(clock.now().stored)
-                WHERE credential = \(credential) AND key = \(key) AND status IS NULL
-                """)
-        }
+    /// Keeps the answer.
+    public func finishIdempotencyKey(credential: UUID, key: String, answer: StoredAnswer) async throws {
+        _ = try await pool.query(
+            """
+            UPDATE idempotency_keys SET status = \(answer.status), headers = \(PostgresJSON(answer.headers.text)),
+                body = \(answer.body)
+            WHERE credential = \(credential) AND key = \(key) AND status IS NULL
+            """)
+    }
+
+    /// There is no answer to keep: the same request goes on where it stopped, at once.
+    ///
+    /// - Parameter until: the end of the lease as it was given. Where another request has taken it over, it isn't ours to
+    ///   end.
+    public func releaseIdempotencyKey(credential: UUID, key: String, until: Timestamp) async throws {
+        _ = try await pool.query(
+            """
+            UPDATE idempotency_keys SET lease_until = \(clock.now().stored)
+            WHERE credential = \(credential) AND key = \(key) AND status IS NULL AND lease_until = \(until.stored)
+            """)
     }
 
     /// Deletes what is older than a caller may rely on, and what is no longer a secret worth keeping.

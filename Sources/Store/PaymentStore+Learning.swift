@@ -79,7 +79,8 @@ extension Transaction {
             let stored = try await readExecutions(of: owner).first(where: { $0.execution.id == execution })
         else { return nil }
         let isInDoubt = locked.isInDoubt(about: execution)
-        let needsFigures = isInDoubt || stored.facts.map(\.fact).needFigures
+        let needsFigures =
+            isInDoubt || stored.facts.map(\.fact).needFigures || stored.execution.picture.lacksFigures
         // Figures that nobody has yet are something to come, also where the state itself is a last one.
         let next =
             policy.healing.next(
@@ -95,13 +96,17 @@ extension Transaction {
 }
 
 extension [Fact] {
-    /// Whether statuses tell of more captures or refunds than results with amounts do, and no payment record that was
-    /// read since says how much it was.
-    fileprivate var needFigures: Bool {
+    /// Whether something was captured or refunded of which nobody told how much: statuses tell of more than results with
+    /// amounts do, or a result came without one, and no payment record that was read since says it.
+    var needFigures: Bool {
         ["capture", "refund"].contains { action in
             let stamped = Set(filter { $0.code == "\(action)Successful" && $0.kind == .status }.map(\.at))
-            let told = Set(filter { $0.action == action && $0.success == true }.map { $0.actionID ?? $0.identity })
-            guard let newest = stamped.max(), stamped.count > told.count else { return false }
+            let successes = filter { $0.kind == .action && $0.action == action && $0.success == true }
+            func ids(_ facts: [Fact]) -> Set<String> { Set(facts.map { $0.actionID ?? $0.identity }) }
+            let told = ids(successes.filter { $0.amount != nil })
+            let isSilent = !ids(successes).isSubset(of: told)
+            guard stamped.count > told.count || isSilent else { return false }
+            guard let newest = stamped.max() else { return true }
             return !contains { $0.kind == .payment && $0.captured != nil && $0.at >= newest }
         }
     }

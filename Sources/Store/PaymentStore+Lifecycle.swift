@@ -66,11 +66,15 @@ extension PaymentStore {
             else { return .notFound }
             if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
             let execution = stored.execution
-            let open = try await transaction.readOpenOperations(of: owning).filter { $0.execution?.id == id }
+            let operations = try await transaction.readOperationsThatMatter(of: [owning])
+                .filter { $0.execution?.id == id }
+            let open = operations.filter { !$0.state.isFinal }
             var taken: Money?
             do throws(Lifecycle.Refusal) {
                 switch kind {
-                case .capture: taken = try Lifecycle.capture(amount, of: execution.picture, open: open)
+                case .capture:
+                    taken = try Lifecycle.capture(
+                        amount, of: execution.picture, open: open, captures: operations.filter { $0.kind == .capture })
                 case .refund: taken = try Lifecycle.refund(amount, of: execution.picture, open: open)
                 case .cancel: try Lifecycle.cancel(of: execution.picture, open: open)
                 case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
@@ -141,7 +145,7 @@ extension PaymentStore {
             // Two may have sent it, when the first one took longer than its lease. What the provider took on stands
             // against whatever the slower one heard, above all under a key that was replaced.
             if case .acknowledged = answer {
-            } else if operation.state == .acknowledged || operation.key != claimed.operation.key {
+            } else if operation.state == .acknowledged || operation.wasTaken(since: claimed.operation) {
                 return operation
             }
             var dueAt: Timestamp? = transaction.nextLook(after: operation.attempts)
@@ -179,12 +183,12 @@ extension PaymentStore {
 
     /// The provider keeps a 5xx under the operation's key, and the execution and its payments were read since. Where
     /// they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
-    public func rekeyLifecycle(_ id: OperationID) async throws {
+    public func rekeyLifecycle(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
-            guard let known = try await transaction.readOperation(id), let owning = known.owner,
+            guard let owning = claimed.operation.owner,
                 try await transaction.lock(owning) != nil,
-                var operation = try await transaction.lockOperation(id), operation.state == .unknown,
-                operation.actionID == nil,
+                var operation = try await transaction.lockOperation(claimed.operation.id),
+                !operation.wasTaken(since: claimed.operation), operation.state == .unknown, operation.actionID == nil,
                 let stored = try await transaction.readExecutions(of: owning)
                     .first(where: { $0.execution.id == operation.execution?.id })
             else { return }
@@ -211,7 +215,8 @@ extension PaymentStore {
     /// An acknowledged operation was looked into and nothing was decided: look again by growing patience.
     public func postponeOperation(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
-            guard var operation = try await transaction.lockOperation(claimed.operation.id), !operation.state.isFinal
+            guard var operation = try await transaction.lockOperation(claimed.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: claimed.operation)
             else { return }
             if operation.state == .sent { operation.state = .unknown }
             let patience = operation.state == .unknown ? policy.healing.unknown : policy.healing.pending

@@ -20,9 +20,20 @@ public struct IncomingNotification: Sendable {
 /// What a stored notification turned out to say.
 public enum NotificationMeaning: Sendable {
     case facts([Fact], about: ExecutionID, event: String)
+    /// Says nothing that can be used as it is: the execution that it may be about is read soon.
+    ///
+    /// - Parameter reason: why it can't be used; nil for what is known to tell nothing.
+    case hint(Subject, event: String?, reason: String?)
     /// Known to need nothing, or an event nobody knows: kept and counted.
     case ignored(event: String?)
     case unreadable(reason: String)
+
+    /// What a hint names.
+    public enum Subject: Hashable, Sendable {
+        case execution(ExecutionID)
+        /// The reference that the execution carries at the provider.
+        case reference(String)
+    }
 }
 
 /// How many notifications an applying round dealt with.
@@ -101,7 +112,8 @@ extension PaymentStore {
                 return (id: id, meaning: read(body, receivedAt.timestamp))
             }
             guard !notifications.isEmpty else { return AppliedCount() }
-            let known = try await transaction.learn(notifications.flatMap(\.meaning.facts))
+            let known = try await transaction.learn(
+                notifications.flatMap(\.meaning.facts), hints: Set(notifications.compactMap(\.meaning.hinted)))
             return try await transaction.finish(notifications, known: known)
         }
     }
@@ -116,14 +128,51 @@ extension PaymentStore {
 }
 
 extension Transaction {
-    /// Learns facts about many executions and settles what follows. Which of the executions are known here.
-    fileprivate func learn(_ facts: [(execution: ExecutionID, fact: Fact)]) async throws -> Set<ExecutionID> {
-        guard !facts.isEmpty else { return [] }
-        let (new, owners) = try await lockAndInsertFacts(facts)
+    /// Learns facts about many executions and settles what follows; executions that are only hinted at are read soon.
+    /// Which of the executions are known here.
+    fileprivate func learn(
+        _ facts: [(execution: ExecutionID, fact: Fact)], hints: Set<NotificationMeaning.Subject>
+    ) async throws -> Set<ExecutionID> {
+        let hinted = try await executionsNamed(by: hints)
+        guard !facts.isEmpty || !hinted.isEmpty else { return [] }
+        let (new, owners) = try await lockAndInsertFacts(facts, besides: hinted)
         let changed = Set(new.compactMap { owners[$0] })
-        let checkouts = try await lockCheckouts(changed.checkouts)
-        try await settle(checkouts, try await lockCharges(changed.charges))
+        // In one order with those of the facts, so that two batches can't wait for each other.
+        let concerned = changed.union(hinted.compactMap { owners[$0] })
+        let checkouts = try await lockCheckouts(concerned.checkouts).filter { changed.contains(.checkout($0.id)) }
+        let charges = try await lockCharges(concerned.charges).filter { changed.contains(.charge($0.id)) }
+        try await settle(checkouts, charges)
+        try await readSoon(hinted)
         return Set(owners.keys)
+    }
+
+    /// The executions that hints name, as far as they are known here.
+    private func executionsNamed(by hints: Set<NotificationMeaning.Subject>) async throws -> Set<ExecutionID> {
+        guard !hints.isEmpty else { return [] }
+        var (ids, references): ([UUID], [String]) = ([], [])
+        for hint in hints {
+            switch hint {
+            case .execution(let id): ids.append(id.uuid)
+            case .reference(let reference): references.append(reference)
+            }
+        }
+        return Set(
+            try await query(
+                """
+                SELECT id FROM executions WHERE id = ANY(\(ids)) OR merchant_reference = ANY(\(references))
+                """
+            ).map { ExecutionID(try $0.decode("id", as: UUID.self)) })
+    }
+
+    /// The first step of patience lets several hints, and the result that may follow them, come together.
+    private func readSoon(_ executions: Set<ExecutionID>) async throws {
+        guard !executions.isEmpty else { return }
+        let soon = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
+        _ = try await query(
+            """
+            UPDATE executions SET check_at = least(check_at, \(soon.stored))
+            WHERE id = ANY(\(executions.map(\.uuid)))
+            """)
     }
 
     /// Writes down what became of each notification.
@@ -145,6 +194,12 @@ extension Transaction {
                 events.append(event)
                 executions.append(execution.uuid)
                 errors.append(nil)
+            case .hint(let subject, let event, let reason):
+                count.ignored += 1
+                states.append("ignored")
+                events.append(event)
+                executions.append(subject.execution?.uuid)
+                errors.append(reason)
             case .ignored(let event):
                 count.ignored += 1
                 states.append("ignored")
@@ -176,6 +231,15 @@ extension NotificationMeaning {
         guard case .facts(let facts, let execution, _) = self else { return [] }
         return facts.map { (execution, $0) }
     }
+
+    fileprivate var hinted: Subject? {
+        guard case .hint(let subject, _, _) = self else { return nil }
+        return subject
+    }
+}
+
+extension NotificationMeaning.Subject {
+    fileprivate var execution: ExecutionID? { if case .execution(let id) = self { id } else { nil } }
 }
 
 extension AppliedCount {
@@ -188,10 +252,11 @@ extension AppliedCount {
 }
 
 extension Error {
-    /// The data itself was refused (class 22, or a CHECK), or a row can't be read: trying again changes nothing.
-    /// Anything else is the database's trouble, or a race (a unique index), and passes.
+    /// The data itself was refused (class 22, a CHECK, a value that PostgreSQL has no form for), or a row can't be read:
+    /// trying again changes nothing. Anything else is the database's trouble, or a race (a unique index), and passes.
     fileprivate var isAboutData: Bool {
         guard let error = self as? PostgresError else { return self is CorruptRow }
+        if error.code == .encoding || error.code == .decoding { return true }
         return error.sqlState.map { $0.hasPrefix("22") || $0 == "23514" || $0 == "23502" } ?? false
     }
 }

@@ -166,7 +166,7 @@ extension PaymentStore {
                 """
                 DELETE FROM events WHERE id IN (SELECT id FROM events
                     WHERE time < \(limit.stored) AND \(unescaped: Self.toldEvent)
-                    ORDER BY transaction_id, number LIMIT \(batch))
+                    ORDER BY transaction_id, number LIMIT \(batch) FOR UPDATE SKIP LOCKED)
                 """
             ).affected
             guard gone > 0 else { return count }

@@ -63,7 +63,8 @@ extension PaymentStore {
     /// Nobody knows whether the provider created the session. A worker, or the same request, goes on with it.
     public func doubtSession(_ planned: PlannedSession, _ doubt: Doubt) async throws {
         try await transact { transaction in
-            guard var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            guard var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: planned.operation)
             else { return }
             operation.state = .unknown
             operation.reason = doubt.kind.rawValue
@@ -75,7 +76,8 @@ extension PaymentStore {
     public func rekeySession(_ planned: PlannedSession, owner: UUID) async throws -> PlannedSession? {
         try await transact { transaction in
             guard let checkout = try await transaction.lockCheckout(planned.checkout.id),
-                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: planned.operation)
             else { return nil }
             operation.key = IdempotencyKey(identifiers.next())
             operation.state = .unknown
@@ -92,7 +94,8 @@ extension PaymentStore {
         try await transact { transaction in
             try await transaction.lockFacts(of: snapshot.reference.id)
             guard let checkout = try await transaction.lockCheckout(planned.checkout.id),
-                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: planned.operation)
             else { return nil }
             let ordinal = try await transaction.ordinal(of: operation.id)
             try await transaction.insertExecution(

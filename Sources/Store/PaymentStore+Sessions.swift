@@ -89,31 +89,38 @@ extension PaymentStore {
 
     /// The provider created the session: the execution becomes known, current, and whatever was told about it before
     /// takes effect.
-    public func finishSession(_ planned: PlannedSession, _ session: Session) async throws -> ReadySession {
+    ///
+    /// So does one whose creation somebody else was told to be refused: a payment of it must be seen. Where there is
+    /// another session since, it is a superseded one, and there is nothing to hand out.
+    public func finishSession(_ planned: PlannedSession, _ session: Session) async throws -> ReadySession? {
         try await transact { transaction in
             let execution = session.execution.reference
             try await transaction.lockFacts(of: execution.id)
             guard var checkout = try await transaction.lockCheckout(planned.checkout.id),
                 var operation = try await transaction.lockOperation(planned.operation.id)
-            else { throw CorruptRow(table: "operations", detail: "a planned session is gone") }
-            if !operation.state.isFinal {
-                let ordinal = try await transaction.ordinal(of: operation.id)
-                let isFirst = checkout.currentExecution == nil
-                try await transaction.insertExecution(
-                    execution, owner: .checkout(checkout.id), ordinal: ordinal,
-                    merchantReference: planned.request.merchantReference, amount: planned.request.amount,
-                    payload: session.payload)
-                _ = try await transaction.insertFacts(session.execution.facts, of: execution.id)
-                operation.state = .succeeded
-                operation.execution = execution
-                try await transaction.writeOperation(operation, dueAt: nil)
-                checkout.currentExecution = execution.id
-                if checkout.status == .failed { checkout.status = .open }
-                let settled = try await transaction.settle(
-                    checkout, announcing: isFirst ? [.checkoutCreated] : [])
+            else { return nil }
+            if operation.state == .succeeded {
+                // Another one was made for it meanwhile. Nobody ever gets this one's payload, so nobody can pay it.
+                guard operation.execution?.id == execution.id else { return nil }
+                let settled = try await transaction.settle(checkout)
                 return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
             }
-            let settled = try await transaction.settle(checkout)
+            let isLatest = try await transaction.isLatestSession(operation, of: checkout)
+            let isFirst = checkout.currentExecution == nil && isLatest
+            try await transaction.insertExecution(
+                execution, owner: .checkout(checkout.id), ordinal: try await transaction.ordinal(of: operation.id),
+                merchantReference: planned.request.merchantReference, amount: planned.request.amount,
+                payload: session.payload)
+            _ = try await transaction.insertFacts(session.execution.facts, of: execution.id)
+            operation.state = .succeeded
+            operation.execution = execution
+            try await transaction.writeOperation(operation, dueAt: nil)
+            if isLatest {
+                checkout.currentExecution = execution.id
+                if checkout.status == .failed { checkout.status = .open }
+            }
+            let settled = try await transaction.settle(checkout, announcing: isFirst ? [.checkoutCreated] : [])
+            guard isLatest else { return nil }
             return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
         }
     }
@@ -121,12 +128,14 @@ extension PaymentStore {
     /// The provider certainly created nothing. A first session's refusal frees the order's reference.
     public func refuseSession(_ planned: PlannedSession, _ refusal: Refusal) async throws {
         try await transact { transaction in
-            guard try await transaction.lockCheckout(planned.checkout.id) != nil,
-                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal
+            guard let checkout = try await transaction.lockCheckout(planned.checkout.id),
+                var operation = try await transaction.lockOperation(planned.operation.id), !operation.state.isFinal,
+                !operation.wasTaken(since: planned.operation)
             else { return }
             operation.state = .failed
             operation.reason = refusal.code ?? refusal.kind.rawValue
             try await transaction.writeOperation(operation, dueAt: nil)
+            try await transaction.settle(checkout)
             if try await transaction.ordinal(of: operation.id) == 1 {
                 _ = try await transaction.query(
                     """
@@ -180,14 +189,15 @@ extension Transaction {
         return try await plannedSession(operation, checkout: checkout)
     }
 
-    /// Writes down that a session is to be created for the checkout, at its confirmed amount.
+    /// Writes down that a session is to be created for the checkout, at its confirmed amount. A number is never given
+    /// twice, not even after a refusal: who was refused may still have created something under it.
     func planSession(of checkout: Checkout, owner: UUID) async throws -> PlannedSession {
         let last = try await query(
             """
             SELECT coalesce(max(ordinal), 0) AS last FROM (
                 SELECT ordinal FROM executions WHERE checkout_id = \(checkout.id.uuid)
                 UNION ALL SELECT ordinal FROM operations
-                WHERE checkout_id = \(checkout.id.uuid) AND kind = 'createSession' AND state <> 'failed') AS known
+                WHERE checkout_id = \(checkout.id.uuid) AND kind = 'createSession') AS known
             """
         ).first
         let ordinal = try (last?.decode("last", as: Int.self) ?? 0) + 1
@@ -219,6 +229,17 @@ extension Transaction {
             let ordinal = try row.decode("ordinal", as: Int?.self)
         else { throw CorruptRow(table: "operations", detail: "a session without a number") }
         return ordinal
+    }
+
+    /// Whether no other session was made, or is being made, after this one.
+    fileprivate func isLatestSession(_ operation: PaymentOperation, of checkout: Checkout) async throws -> Bool {
+        guard operation.state.isFinal else { return true }
+        return try await query(
+            """
+            SELECT 1 AS one FROM operations WHERE checkout_id = \(checkout.id.uuid) AND kind = 'createSession'
+                AND ordinal > (SELECT ordinal FROM operations WHERE id = \(operation.id.uuid))
+            """
+        ).isEmpty
     }
 
     /// False when the reference was taken in the same instant.

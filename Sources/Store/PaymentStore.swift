@@ -25,6 +25,8 @@ public struct PaymentStore: Sendable {
         public var expiryZone: TimeZone
         public var references: PaymentReference
         public var healing: HealingSchedule
+        /// When something must be looked at by a person.
+        public var discrepancies: OrderDiscrepancies.Rules
         /// How long a worker or a request may hold what it took (`LOCKSTEP_LEASE_SECONDS`).
         public var lease: Duration
         /// How long a `proceed` holds the basket (`LOCKSTEP_GATE_LEASE_SECONDS`).
@@ -38,7 +40,8 @@ public struct PaymentStore: Sendable {
             settlement: Settlement.Rules = .init(), charges: ChargeSettlement.Rules = .init(),
             renewal: RenewalPlan.Rules = .init(), expiryNotice: Duration = .seconds(30 * 86_400),
             expiryZone: TimeZone = .lastOnEarth, references: PaymentReference = .init(),
-            healing: HealingSchedule = .init(), lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
+            healing: HealingSchedule = .init(), discrepancies: OrderDiscrepancies.Rules = .init(),
+            lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
             initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600)
         ) {
             self.settlement = settlement
@@ -48,6 +51,7 @@ public struct PaymentStore: Sendable {
             self.expiryZone = expiryZone
             self.references = references
             self.healing = healing
+            self.discrepancies = discrepancies
             self.lease = lease
             self.gateLease = gateLease
             self.initFresh = initFresh
@@ -67,11 +71,27 @@ public struct PaymentStore: Sendable {
     /// Where "this month" is read for a card's expiry.
     public var expiryZone: TimeZone { policy.expiryZone }
 
+    /// The same books over other connections.
+    public func over(_ pool: PostgresPool) -> PaymentStore {
+        PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: policy)
+    }
+
     /// Runs the body in one transaction, again on a deadlock or a serialization failure.
     func transact<Result: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
     ) async throws -> Result {
-        try await pool.withTransaction(deadline: deadline) { connection in
+        await StepPoint.hold?(.transaction)
+        return try await pool.withTransaction(deadline: deadline) { connection in
+            try await body(
+                Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
+        }
+    }
+
+    /// Runs reads that need no transaction around them.
+    func look<Result: Sendable>(
+        deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
+    ) async throws -> Result {
+        try await pool.withConnection(deadline: deadline) { connection in
             try await body(
                 Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
         }
@@ -85,7 +105,16 @@ struct Transaction {
     let identifiers: IdentifierSource
     let policy: PaymentStore.Policy
 
-    func query(_ query: PostgresQuery) async throws -> PostgresRows { try await connection.query(query) }
+    func query(_ query: PostgresQuery) async throws -> PostgresRows {
+        await StepPoint.hold?(.statement)
+        return try await connection.query(query)
+    }
+
+    /// Several in one round trip.
+    func pipeline(_ queries: [PostgresQuery]) async throws -> [PostgresRows] {
+        await StepPoint.hold?(.statement)
+        return try await connection.pipeline(queries)
+    }
 }
 
 /// A row that the code can't read back: the database was changed by something else.

@@ -50,6 +50,7 @@ extension SettlementChanges {
                 execution, of: .charge(charge.id), about: about, readNow: readNow.contains(execution.execution.id),
                 isInDoubt: attempt?.outcome == .unknown)
         }
+        judge(.init(settled), of: .charge(charge.id), about: about, stored, operations.open, known.discrepancies)
         tellFailures(operations.failures, about: about)
         return settled
     }

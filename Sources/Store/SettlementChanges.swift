@@ -44,6 +44,8 @@ struct SettlementChanges {
     private(set) var cancels: [PaymentOperation] = []
     private(set) var amounts: [(execution: ExecutionID, amount: Money)] = []
     var events: [Event] = []
+    var opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)] = []
+    var resolved: [Discrepancy] = []
 
     init(now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource) {
         self.now = now
@@ -64,6 +66,7 @@ struct SettlementChanges {
             of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
             now: now)
         var readNow: Set<ExecutionID> = []
+        var held: Set<ExecutionID> = []
         for effect in settlement.effects {
             switch effect {
             case .cancel(let id, let reason):
@@ -73,7 +76,8 @@ struct SettlementChanges {
                 stored[index].execution.cancelReported = true
             case .read(let id): readNow.insert(id)
             case .amountMoved(let applied): finishMove(move, applied: applied, settlement.checkout)
-            case .held, .event: break
+            case .held(let id): held.insert(id)
+            case .event: break
             }
         }
         checkouts.append(CheckoutRow(checkout: settlement.checkout, dueAt: settlement.dueAt))
@@ -87,6 +91,9 @@ struct SettlementChanges {
                 execution, of: .checkout(checkout.id), about: about, readNow: readNow.contains(execution.execution.id),
                 hasLease: hasLease)
         }
+        judge(
+            .init(settled.checkout), of: .checkout(checkout.id), about: about, stored, operations.open, held: held,
+            known.discrepancies)
         tellFailures(operations.failures, about: about)
         return settled
     }
@@ -113,13 +120,13 @@ extension SettlementChanges {
     struct SettledOperations {
         var open: [PaymentOperation]
         var failures: [PaymentOperation] = []
-        /// Executions with a cancel that hasn't failed.
+        /// Executions with a cancel that is on its way.
         var cancelling: Set<ExecutionID>
     }
 
     /// Finishes the operations that the facts decide.
     mutating func settleOperations(_ known: Holdings, _ stored: inout [StoredExecution]) -> SettledOperations {
-        var operations = SettledOperations(open: known.operations, cancelling: known.cancelled)
+        var operations = SettledOperations(open: known.operations, cancelling: [])
         var actions = known.actions
         for index in operations.open.indices {
             let operation = operations.open[index]
@@ -133,13 +140,17 @@ extension SettlementChanges {
             if settled.state == .failed { operations.failures.append(settled) }
         }
         operations.open.removeAll(where: \.state.isFinal)
-        operations.cancelling.subtract(
+        operations.cancelling = Set(operations.open.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
+        let cancelled = known.cancelled.subtracting(
             operations.failures.filter { $0.kind == .cancel }.compactMap { $0.execution?.id })
-        // The shop's cancel failed, so the execution is as it was before: a success of it pays, or is taken back.
+        // The shop's cancel failed, or was undone, so the execution is as it was before: a success of it pays, or is
+        // taken back.
         for index in stored.indices where stored[index].execution.cancelReason == .requested {
-            if !operations.cancelling.contains(stored[index].execution.id) {
-                stored[index].execution.cancelReason = nil
-            }
+            let execution = stored[index].execution
+            let isCancelled = cancelled.contains(execution.id)
+            let isUndone =
+                isCancelled && execution.state.holdsMoney && !operations.cancelling.contains(execution.id)
+            if !isCancelled || isUndone { stored[index].execution.cancelReason = nil }
         }
         return operations
     }
@@ -177,10 +188,7 @@ extension SettlementChanges {
     ) {
         let execution = stored.execution
         let picture = execution.picture
-        let hasChanged =
-            stored.storedState != picture.state || stored.storedAuthorizedMinor != picture.authorized?.minor
-            || stored.storedCapturedMinor != picture.captured?.minor
-            || stored.storedRefundedMinor != picture.refunded?.minor
+        let hasChanged = stored.hasChanged
         var checkAt = stored.checkAt
         if readNow {
             checkAt = now
@@ -188,6 +196,9 @@ extension SettlementChanges {
             checkAt = policy.healing.next(
                 for: isInDoubt ? .unknown : picture.state, checks: 0, changedAt: now, hasLease: hasLease, now: now,
                 jitter: .random(in: 0...255))
+            if picture.lacksFigures || stored.facts.map(\.fact).needFigures {
+                checkAt = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
+            }
         }
         let isSame =
             !hasChanged && checkAt == stored.checkAt && execution.cancelReason == stored.storedCancelReason
@@ -224,6 +235,8 @@ struct Holdings {
     var executions: [StoredExecution] = []
     /// Those that aren't final, oldest first.
     var operations: [PaymentOperation] = []
+    /// Open discrepancies, and those that a person has dealt with.
+    var discrepancies: [Discrepancy] = []
     /// Executions with a cancel that hasn't failed.
     var cancelled: Set<ExecutionID> = []
     /// What its operations already account for, where one of them has an unknown outcome.

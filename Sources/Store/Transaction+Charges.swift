@@ -17,7 +17,7 @@ extension Transaction {
     func lockCharges(_ ids: [ChargeID]) async throws -> [Charge] {
         guard !ids.isEmpty else { return [] }
         // Their subscriptions first: what becomes of a charge is told to its subscription in the same transaction.
-        let rows = try await connection.pipeline([
+        let rows = try await pipeline([
             """
             SELECT FROM subscriptions
             WHERE id IN (SELECT subscription_id FROM charges WHERE id = ANY(\(ids.map(\.uuid))))

@@ -13,12 +13,14 @@ extension Transaction {
     /// The checkout with its row locked until the transaction ends; nil when there is none, and for one whose creation
     /// was refused: nothing may begin on it any more, since its order may have another.
     func lockCheckout(_ id: CheckoutID) async throws -> Checkout? {
-        try await query(
-            """
-            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
-            FOR UPDATE
-            """
-        ).first.map(Self.checkout(from:))
+        try await query(Self.lockQuery(id)).first.map(Self.checkout(from:))
+    }
+
+    static func lockQuery(_ id: CheckoutID) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
+        FOR UPDATE
+        """
     }
 
     /// The same for many, always in the order of their ids.
@@ -50,6 +52,14 @@ extension Transaction {
         ).first.map(Self.checkout(from:))
     }
 
+    /// The checkout that an execution belongs to.
+    static func checkoutQuery(of execution: ExecutionID) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM checkouts
+        WHERE id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)) AND released_at IS NULL
+        """
+    }
+
     func writeCheckout(_ checkout: Checkout, dueAt: Timestamp?) async throws {
         _ = try await query(
             """
@@ -64,7 +74,7 @@ extension Transaction {
             """)
     }
 
-    private static func checkout(from row: PostgresRow) throws -> Checkout {
+    static func checkout(from row: PostgresRow) throws -> Checkout {
         let (
             id, merchantReference, holderReference, workflowCode, status, minor, code, amountVersion, amountState,
             basketVersion, clientMayUpdate, minimum, maximum, methods, current, kept, leased, leaseUntil, createdAt,

@@ -16,9 +16,26 @@ struct StoredExecution {
     let checkAt: Timestamp?
     let changedAt: Timestamp
     let facts: [LearnedFact]
+
+    /// Whether the facts say something else than what is stored.
+    var hasChanged: Bool {
+        let picture = execution.picture
+        return storedState != picture.state || storedAuthorizedMinor != picture.authorized?.minor
+            || storedCapturedMinor != picture.captured?.minor || storedRefundedMinor != picture.refunded?.minor
+    }
 }
 
 extension Transaction {
+    private static let columns = """
+        checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency, \
+        cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks, check_at, \
+        changed_at
+        """
+
+    static func executionQuery(_ id: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM executions WHERE id = \(id.uuid)"
+    }
+
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
         try await readExecutions(of: .checkout(checkout))
@@ -34,12 +51,10 @@ extension Transaction {
         var executions: [ExecutionOwner: [StoredExecution]] = [:]
         for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
         where !ids.isEmpty {
-            let results = try await connection.pipeline([
+            let results = try await pipeline([
                 """
-                SELECT checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor,
-                    currency, cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor,
-                    refunded_minor, checks, check_at, changed_at
-                FROM executions WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
+                SELECT \(unescaped: Self.columns) FROM executions
+                WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
                 """,
                 Self.factsQuery(column, ids),
             ])
@@ -52,7 +67,7 @@ extension Transaction {
         return executions
     }
 
-    private static func execution(
+    static func execution(
         from row: PostgresRow, facts all: [ExecutionID: [LearnedFact]]
     ) throws -> (ExecutionOwner, StoredExecution)? {
         let (

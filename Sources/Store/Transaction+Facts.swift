@@ -20,12 +20,13 @@ extension Transaction {
 
     /// Locks, adds, and looks to whom the executions belong, in one round trip.
     ///
+    /// - Parameter others: executions that are locked and looked for as well.
     /// - Returns: the executions about which something was new, and the owners of those that are known here.
     func lockAndInsertFacts(
-        _ learned: [(execution: ExecutionID, fact: Fact)]
+        _ learned: [(execution: ExecutionID, fact: Fact)], besides others: Set<ExecutionID> = []
     ) async throws -> (new: Set<ExecutionID>, owners: [ExecutionID: ExecutionOwner]) {
-        let executions = Set(learned.map(\.execution))
-        let results = try await connection.pipeline([
+        let executions = others.union(learned.map(\.execution))
+        let results = try await pipeline([
             Self.lockQuery(executions), insertQuery(learned), Self.ownersQuery(executions),
         ])
         let new = try results[1].map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
@@ -62,19 +63,28 @@ extension Transaction {
             """
     }
 
+    private static let columns = """
+        execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor, refunded_minor, \
+        currency, reason, action_required, payment_id, payment_method_code, instrument_id, dispute_id, at_seconds, \
+        at_nanoseconds, source, learned_at
+        """
+
     /// All that is known of the executions of these checkouts, or charges.
     ///
     /// - Parameter column: which of the two: `checkout_id` or `charge_id`.
     static func factsQuery(_ column: String, _ owners: [UUID]) -> PostgresQuery {
         """
-        SELECT execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor,
-            refunded_minor, currency, reason, action_required, payment_id, payment_method_code, instrument_id,
-            dispute_id, at_seconds, at_nanoseconds, source, learned_at
-        FROM facts WHERE execution_id IN (SELECT id FROM executions WHERE \(unescaped: column) = ANY(\(owners)))
+        SELECT \(unescaped: columns) FROM facts
+        WHERE execution_id IN (SELECT id FROM executions WHERE \(unescaped: column) = ANY(\(owners)))
         """
     }
 
-    /// What ``factsQuery(_:)`` found.
+    /// All that is known of one execution.
+    static func factsQuery(of execution: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM facts WHERE execution_id = \(execution.uuid)"
+    }
+
+    /// What one of these found.
     static func facts(from rows: PostgresRows) throws -> [ExecutionID: [LearnedFact]] {
         var facts: [ExecutionID: [LearnedFact]] = [:]
         for row in rows {

@@ -81,6 +81,9 @@ extension Transaction {
             if operation.kind == .cancel { holdings[owner, default: Holdings()].cancelled.insert(execution) }
             holdings[owner, default: Holdings()].actions.account(for: operation)
         }
+        for (owner, discrepancy) in try await readDiscrepanciesThatMatter(of: owners) {
+            holdings[owner, default: Holdings()].discrepancies.append(discrepancy)
+        }
         return holdings
     }
 
@@ -123,9 +126,10 @@ extension Transaction {
                     \(now.stored), \(now.stored))
                 """)
         }
+        queries += write(opened: changes.opened, resolved: changes.resolved)
         if let query = insert(changes.events) { queries.append(query) }
         guard !queries.isEmpty else { return }
-        _ = try await connection.pipeline(queries)
+        _ = try await pipeline(queries)
     }
 
     private func update(_ rows: [SettlementChanges.CheckoutRow]) -> PostgresQuery? {

@@ -23,22 +23,22 @@ struct ApplyRun {
         let workers = try startWorkers(rig)
         defer { workers.stop() }
         let from = count
-        let requests = NotificationRequests(from..<(from + rate * seconds)) {
+        let requests = PreparedRequests.notifications(from..<(from + rate * seconds)) {
             NotificationBody.authorized(execution: $0, known: true)
         }
-        let load = try NotificationLoad(port: rig.service.port, connections: 64, rate: rate)
+        let load = try RequestLoad(port: rig.service.port, connections: 64, rate: rate)
             .run(requests, atMost: .seconds(seconds))
         try await books.waitUntilApplied()
         let lag = try await books.lagMilliseconds(after: count)
         tell(
-            "at \(rate) a second (\(load.stored) stored, \(load.refused) refused), by a process of its own: lag "
+            "at \(rate) a second (\(load.accepted) stored, \(load.refused) refused), by a process of its own: lag "
                 + "p50 \(lag.half) ms, p99 \(lag.most) ms; answers p99 \(load.latencies.quantile(990).milliseconds); "
                 + "workers \(workers.residentMebibytes) MiB")
         let paid = try await books.paid()
         tell("orders paid: \(paid)")
         await books.close()
         await rig.stop()
-        return drained.perSecond >= 8000 && lag.most < 1000 && paid == Int64(count + load.stored)
+        return drained.perSecond >= 8000 && lag.most < 1000 && paid == Int64(count + load.accepted)
     }
 
     func runBacklog() async throws -> Bool {

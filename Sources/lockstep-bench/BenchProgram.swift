@@ -19,6 +19,9 @@ struct BenchProgram {
                  --notifications N (100000)  --rate N (5000)  --seconds N (15)
           backlog  how fast unapplied notifications drain, by how many there are
                  --few N (100000)  --many N (1000000)
+          gate   pre-payment checks at a rate, of customers who ask for the first time and of those who ask again, beside
+                 /healthz at the same rate; then with the database stopped
+                 --rate N (2000)  --seconds N (10, each)  --stop COMMAND (stops the database)
           heal   finding what is due among executions that are open
                  --executions N (1000000)  --due N (1000)
           renew  finding and planning what is due among subscriptions that aren't, and charging it, with a provider that
@@ -46,6 +49,7 @@ struct BenchProgram {
             case "apply": exit(try await ApplyRun(options).run() ? 0 : 1)
             case "backlog": exit(try await ApplyRun(options).runBacklog() ? 0 : 1)
             case "renew": exit(try await RenewRun(options).run() ? 0 : 1)
+            case "gate": exit(try await GateRun(options).run() ? 0 : 1)
             case "heal": exit(try await HealRun(options).run() ? 0 : 1)
             default: throw BenchOptions.Fault(message: "there is no run \"\(run)\"")
             }
@@ -59,21 +63,26 @@ struct BenchProgram {
     }
 }
 
-/// What stands on the command line, as whole numbers by name.
+/// What stands on the command line: whole numbers by name, and the two texts.
 struct BenchOptions: Sendable {
     struct Fault: Error { let message: String }
 
     let database: String
+    /// A command of the shell that stops the database.
+    let stop: String?
     private let numbers: [String: Int]
 
     init(_ words: [String]) throws {
         var database: String?
+        var stop: String?
         var numbers: [String: Int] = [:]
         var rest = words[...]
         while let name = rest.popFirst() {
             guard let value = rest.popFirst() else { throw Fault(message: "\(name) needs a value") }
             if name == "--database" {
                 database = value
+            } else if name == "--stop" {
+                stop = value
             } else if name.hasPrefix("--"), let number = Int(value), number > 0 {
                 numbers[String(name.dropFirst(2))] = number
             } else {
@@ -82,6 +91,7 @@ struct BenchOptions: Sendable {
         }
         guard let database else { throw Fault(message: "--database is needed") }
         self.database = database
+        self.stop = stop
         self.numbers = numbers
     }
 

@@ -17,7 +17,7 @@ struct IntakeRun {
         var number = 0
         for connections in [64, 256, 1024] {
             let requests = make(&number, seconds * 45_000)
-            let result = try NotificationLoad(port: rig.service.port, connections: connections)
+            let result = try RequestLoad(port: rig.service.port, connections: connections)
                 .run(requests, atMost: .seconds(seconds))
             report("\(connections) connections", result, commits, rig)
             isGood = isGood && result.refused == 0 && result.perSecond * 10 >= commits * 12
@@ -25,7 +25,7 @@ struct IntakeRun {
         // Longer, since one pause of the disk is more than a hundredth of a few seconds.
         let pacedSeconds = options.number("paced-seconds", 5 * seconds)
         let rate = options.number("rate", 10_000)
-        let paced = try NotificationLoad(port: rig.service.port, connections: 64, rate: rate)
+        let paced = try RequestLoad(port: rig.service.port, connections: 64, rate: rate)
             .run(make(&number, pacedSeconds * rate), atMost: .seconds(pacedSeconds))
         report("64 connections at \(rate) a second", paced, commits, rig)
         isGood = isGood && paced.latencies.quantile(990) <= .milliseconds(15)
@@ -36,9 +36,9 @@ struct IntakeRun {
     }
 
     /// Of executions that nobody knows here: what is measured is how they are taken in.
-    private func make(_ number: inout Int, _ count: Int) -> NotificationRequests {
+    private func make(_ number: inout Int, _ count: Int) -> PreparedRequests {
         defer { number += count }
-        return NotificationRequests(number..<(number + count)) {
+        return PreparedRequests.notifications(number..<(number + count)) {
             NotificationBody.authorized(execution: $0, known: false)
         }
     }

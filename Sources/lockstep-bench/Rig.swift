@@ -58,8 +58,9 @@ final class Rig: Sendable {
             "LOCKSTEP_LOG_LEVEL": "warning", "PAYRAILS_BASE_URL": sandbox.baseURL,
             "PAYRAILS_CLIENT_ID": settings.clientID, "PAYRAILS_CLIENT_SECRET": settings.clientSecret,
             "PAYRAILS_WORKSPACE_ID": settings.workspaceID, "PAYRAILS_WEBHOOK_KEYS": webhookKey,
-            // The sandbox has no limit; what is measured is the service.
-            "PAYRAILS_REQUESTS_PER_SECOND": "0", "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
+            // The sandbox has no limit, and one key stands for a whole shop; what is measured is the service.
+            "PAYRAILS_REQUESTS_PER_SECOND": "0", "LOCKSTEP_RATE_LIMIT_MERCHANT_PER_SECOND": "0",
+            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin",
         ]
     }
 

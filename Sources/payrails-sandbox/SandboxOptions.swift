@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import PayrailsSandbox
 
@@ -53,7 +54,7 @@ struct SandboxOptions {
         case "--client-secret": configuration.clientSecret = try value()
         case "--workspace-id":
             let text = try value()
-            guard UUID(uuidString: text) != nil else { throw BadUsage(reason: "--workspace-id takes a UUID") }
+            guard UUID(canonical: text) != nil else { throw BadUsage(reason: "--workspace-id takes a UUID") }
             configuration.workspaceID = text
         case "--latency-ms": configuration.latency = .milliseconds(try count(name, value()))
         case "--outcome-delay-ms":

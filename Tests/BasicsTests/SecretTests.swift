@@ -15,7 +15,7 @@ struct SecretTests {
 
     enum Failure: Error { case refused(Secret<String>) }
 
-    @Test("whatever prints it prints dots")
+    @Test("whatever prints it prints dots (P2)")
     func printing() {
         let secret = Secret("canary-4242")
         let holder = Holder()

@@ -25,7 +25,7 @@ extension HTTPClientTests {
             }
         }
 
-        @Test("its thread takes no signal of the process's, and no SIGPIPE")
+        @Test("its thread takes no signal of the process's, and no SIGPIPE (Q13)")
         func signals() async throws {
             try await withClient { client in
                 _ = try await client.failure(

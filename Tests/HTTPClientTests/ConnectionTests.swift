@@ -49,7 +49,7 @@ extension HTTPClientTests {
             }
         }
 
-        @Test("a server that never answers: the deadline holds, and the request may have been sent")
+        @Test("a server that never answers: the deadline holds, and the request may have been sent (Q6)")
         func silent() async throws {
             let server = try await TestServer.shared.value
             try await withClient { client in

@@ -50,7 +50,7 @@ extension HTTPClientTests {
             #expect(CurlFailure.scrubbed(String(repeating: "a", count: 1000), of: []).count == 300)
         }
 
-        @Test("printing a request or a response shows no header, URL or body")
+        @Test("printing a request or a response shows no header, URL or body (P2)")
         func printing() {
             let request = HTTPClientRequest(
                 method: "POST", url: "https://a/?\(secret)", headers: ["X-Api-Key": secret], body: Data(secret.utf8))

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import HTTPServer
@@ -20,7 +21,7 @@ struct DrainTests {
         await eventually("it is at its handler") { server.statistics.requestsInFlight == 1 }
         async let drained: Void = server.drain(within: .seconds(60))
         #expect(try await idle.everything() == "")
-        #expect(throws: ClientError.self) { try RawClient(port: server.port) }
+        #expect(throws: RawClient.Failure.self) { try RawClient(port: server.port) }
         #expect(server.statistics.requestsInFlight == 1)
         gate.open()
         let reply = try await busy.reply()

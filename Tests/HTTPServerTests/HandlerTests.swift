@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Synchronization
+import TestKit
 import Testing
 
 @testable import HTTPServer

@@ -74,7 +74,8 @@ struct ProgramTests {
         arguments: [
             (["--nonsense"], "--nonsense"), (["--listen"], "--listen"), (["--listen", "8090"], "HOST:PORT"),
             (["--listen", "127.0.0.1:99999"], "HOST:PORT"), (["--notify", "no-url"], "URL=KEY"),
-            (["--seed", "x"], "--seed"), (["--latency-ms", "-1"], "--latency-ms"), (["stray"], "stray"),
+            (["--workspace-id", "0197c0de-0000-7000-8000-00000000000g"], "UUID"), (["--seed", "x"], "--seed"),
+            (["--latency-ms", "-1"], "--latency-ms"), (["stray"], "stray"),
         ])
     func badUsage(_ arguments: [String], _ hint: String) async throws {
         let end = try await Run(arguments).ends()

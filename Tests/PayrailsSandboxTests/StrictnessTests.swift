@@ -63,6 +63,9 @@ struct StrictnessTests {
         Case(name: "a workspace that isn't a UUID", status: 400, code: "request.param.invalid") {
             $0["workspaceId"] = "main"
         },
+        Case(name: "a workspace with a digit that is none", status: 400, code: "request.param.invalid") {
+            $0["workspaceId"] = "aaaaaaaa-8a3e-4b43-9a53-6a1f0c9e7b1g"
+        },
         Case(name: "lines that don't add up", status: 400, code: "request.param.invalid") {
             $0["meta"] = [
                 "order": ["lines": [["name": "a", "quantity": 2, "unitPrice": ["value": "20.00", "currency": "EUR"]]]]

@@ -17,7 +17,7 @@ struct NotificationFuzzTests {
     private func successes(_ body: Data) -> [Fact] {
         switch PayrailsNotification.parse(body, receivedAt: NotificationFuzzTests.received) {
         case .facts(let notification): notification.facts.filter { $0.success == true }
-        case .ignored, .unreadable: []
+        case .ignored, .undecided, .unreadable: []
         }
     }
 

@@ -6,7 +6,7 @@ import Testing
 @Suite("behind PgBouncer in transaction mode")
 struct PgBouncerTests {
     @Test(
-        "many tasks share few sessions, each with its own answers, limits and transactions",
+        "many tasks share few sessions, each with its own answers, limits and transactions (Q11)",
         .enabled(if: PgBouncer.program != nil, "needs pgbouncer"))
     func sharedSessions() async throws {
         let program = try #require(PgBouncer.program)

@@ -146,7 +146,7 @@ struct PoolTests {
         }
     }
 
-    @Test("the server's limit ends a statement, and the connection lives on")
+    @Test("the server's limit ends a statement, and the connection lives on (Q6)")
     func statementTimeout() async throws {
         try await withPool(maximumConnections: 1, configure: { $0.statementTimeout = .milliseconds(200) }) {
             pool async throws in
@@ -159,7 +159,31 @@ struct PoolTests {
         }
     }
 
-    @Test("the caller's deadline ends a statement on this side, and the connection with it")
+    @Test(
+        "who waits for another's lock is told after its own limit, and the connection lives on",
+        arguments: [true, false])
+    func lockTimeout(_ usesPreparedStatements: Bool) async throws {
+        try await withPool(
+            maximumConnections: 2,
+            configure: {
+                $0.lockTimeout = .milliseconds(50)
+                $0.statementTimeout = .seconds(600)
+                $0.usesPreparedStatements = usesPreparedStatements
+            }
+        ) { pool async throws in
+            let key = Int64.random(in: 1..<Int64.max)
+            try await pool.withTransaction { holder in
+                _ = try await holder.query("SELECT pg_advisory_xact_lock(\(key))")
+                let failure = await error {
+                    try await pool.withTransaction { _ = try await $0.query("SELECT pg_advisory_xact_lock(\(key))") }
+                }
+                #expect(failure?.isLockNotAvailable == true)
+            }
+            try await pool.withTransaction { _ = try await $0.query("SELECT pg_advisory_xact_lock(\(key))") }
+        }
+    }
+
+    @Test("the caller's deadline ends a statement on this side, and the connection with it (Q6)")
     func callerDeadline() async throws {
         try await withPool(maximumConnections: 1) { pool async throws in
             let pid = try await pool.value("SELECT pg_backend_pid()", as: Int.self)

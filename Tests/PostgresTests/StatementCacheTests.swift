@@ -52,7 +52,7 @@ struct StatementCacheTests {
         }
     }
 
-    @Test("without prepared statements nothing stays at the server")
+    @Test("without prepared statements nothing stays at the server (Q11)")
     func unprepared() async throws {
         try await withPool(maximumConnections: 1, configure: { $0.usesPreparedStatements = false }) {
             pool async throws in

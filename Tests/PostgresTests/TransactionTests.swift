@@ -197,7 +197,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("when no try is left, the error itself comes out; other errors are never tried again")
+    @Test("when no try is left, the error itself comes out; other errors are never tried again (Q8)")
     func retriesEnd() async throws {
         try await withPool { pool async throws in
             try await Self.prepare(pool)
@@ -223,7 +223,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("two transactions in a deadlock both succeed, because one of them is tried again")
+    @Test("two transactions in a deadlock both succeed, because one of them is tried again (Q8)")
     func deadlock() async throws {
         try await withPool { pool async throws in
             try await Self.prepare(pool)
@@ -271,7 +271,7 @@ struct TransactionTests {
         }
     }
 
-    @Test("without prepared statements the limits are set for the transaction alone")
+    @Test("without prepared statements the limits are set for the transaction alone (Q11)")
     func localLimits() async throws {
         try await withPool(maximumConnections: 1, configure: { $0.usesPreparedStatements = false }) {
             pool async throws in

@@ -82,7 +82,7 @@ struct ConstraintTests {
         await refuses("23505") { try await checkout(reference: reference) }
     }
 
-    @Test("a checkout has one open change of its amount and one open session, an execution one cancel that may work")
+    @Test("a checkout has one open change of its amount and one open session, an execution one open cancel")
     func oneOfEach() async throws {
         let id = UUID()
         try await checkout(id)
@@ -92,10 +92,40 @@ struct ConstraintTests {
             try await operation(kind, of: id, execution: execution, state: "unknown")
             await refuses("23505") { try await operation(kind, of: id, execution: execution, state: "sent") }
         }
+        // One that worked can be undone, and then there is money to take back again.
         try await operation("cancel", of: id, execution: execution, state: "failed")
         try await operation("cancel", of: id, execution: execution, state: "succeeded")
+        try await operation("cancel", of: id, execution: execution, state: "acknowledged")
         await refuses("23505") { try await operation("cancel", of: id, execution: execution, state: "prepared") }
         await refuses("23514") { try await operation("capture", of: id, execution: nil, state: "prepared") }
+    }
+
+    @Test("a discrepancy is open once, and isn't opened again after a person has dealt with it")
+    func discrepancyOnce() async throws {
+        let subject = UUID()
+        func open(_ kind: String = "duplicate-payment") async throws {
+            _ = try await pool.query(
+                """
+                INSERT INTO discrepancies (id, class, subject, state, first_seen_at, last_seen_at)
+                VALUES (\(UUID()), \(kind), \(subject), 'open', now(), now())
+                """)
+        }
+        func resolve(note: String?) async throws {
+            _ = try await pool.query(
+                """
+                UPDATE discrepancies SET state = 'resolved', resolved_at = now(), note = \(note)
+                WHERE subject = \(subject) AND state = 'open'
+                """)
+        }
+        try await open()
+        try await open("amount-mismatch")
+        await refuses("23505") { try await open() }
+        try await resolve(note: nil)
+        try await open()
+        await refuses("23514") { try await resolve(note: "") }
+        try await resolve(note: "refunded by hand")
+        await refuses("23505") { try await open() }
+        await refuses("23514") { try await open("something-else") }
     }
 
     // MARK: charges

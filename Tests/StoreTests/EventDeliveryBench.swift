@@ -3,7 +3,6 @@ import Foundation
 import Lockstep
 import Postgres
 import Store
-import Synchronization
 import TestKit
 import Testing
 
@@ -11,9 +10,7 @@ import Testing
 final class EventDeliveryBench: Sendable {
     let pool: PostgresPool
     let store: PaymentStore
-    private let time: Hand
-
-    private final class Hand: Sendable { let now = Mutex(Timestamp(seconds: 1_800_000_000)) }
+    private let hand = HandClock()
 
     static let lease: Duration = .seconds(30)
 
@@ -25,15 +22,13 @@ final class EventDeliveryBench: Sendable {
         configuration.acquireTimeout = .seconds(20)
         pool = PostgresPool(configuration)
         _ = try await Migrator(pool: pool).migrate()
-        let hand = Hand()
-        time = hand
-        store = PaymentStore(pool: pool, clock: WallClock { hand.now.withLock { $0 } }, identifiers: .system())
+        store = PaymentStore(pool: pool, clock: hand.clock, identifiers: .system())
         if begins { try await store.beginDeliveries() }
     }
 
     func stop() async { await pool.shutdown() }
 
-    func wait(_ duration: Duration) { time.now.withLock { $0 = $0 + duration } }
+    func wait(_ duration: Duration) { hand.move(by: duration) }
 
     /// Writes an event as the books do, in a transaction of its own or in one that runs.
     @discardableResult

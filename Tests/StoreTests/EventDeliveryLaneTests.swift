@@ -52,7 +52,7 @@ struct EventDeliveryLaneTests {
     }
 
     @Test(
-        "whoever dies after sending leaves a lease; then another has it, and the late answer of the first counts nothing"
+        "W12, Q4: whoever dies after sending leaves a lease; then another has it, and the late answer of the first counts nothing"
     )
     func lease() async throws {
         let bench = try await EventDeliveryBench()

@@ -32,6 +32,13 @@ public final class TLSAuthority: Sendable {
     public func issue(_ name: String, names: [String] = ["DNS:localhost", "IP:127.0.0.1"], expired: Bool = false)
         async throws -> Pair
     {
+        try await issue(name, names: names, validHours: -48...(expired ? -1 : 24))
+    }
+
+    /// - Parameter validHours: from when until when, counted from now.
+    public func issue(
+        _ name: String, names: [String] = ["DNS:localhost", "IP:127.0.0.1"], validHours: ClosedRange<Int>
+    ) async throws -> Pair {
         let settings = """
             [ca]
             default_ca = authority
@@ -57,8 +64,8 @@ public final class TLSAuthority: Sendable {
                 + ["-out", "\(name).csr", "-subj", "/CN=\(name)"])
         try await openssl(
             ["ca", "-batch", "-notext", "-config", "\(name).cnf", "-in", "\(name).csr", "-out", "\(name).pem"]
-                + ["-cert", "ca.pem", "-keyfile", "ca.key", "-startdate", stamp(hoursAhead: -48)]
-                + ["-enddate", stamp(hoursAhead: expired ? -1 : 24)])
+                + ["-cert", "ca.pem", "-keyfile", "ca.key", "-startdate", stamp(hoursAhead: validHours.lowerBound)]
+                + ["-enddate", stamp(hoursAhead: validHours.upperBound)])
         return Pair(certificateFile: path("\(name).pem"), keyFile: path("\(name).key"))
     }
 

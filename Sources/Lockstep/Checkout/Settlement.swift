@@ -57,7 +57,9 @@ public struct Settlement: Sendable {
     /// A success for the new amount proves that the change happened, one for the old amount that it did not.
     private mutating func settleMove(_ pendingMove: Money?) {
         guard let pendingMove, checkout.amountState != .inStep,
-            let success = executions.first(where: { $0.id == checkout.currentExecution && $0.state.holdsMoney }),
+            let success = executions.first(where: {
+                $0.id == checkout.currentExecution && ($0.state.holdsMoney || $0.state == .refunded)
+            }),
             let paid = success.picture.paidAmount
         else { return }
         if paid == pendingMove {
@@ -75,8 +77,11 @@ public struct Settlement: Sendable {
         guard checkout.keptExecution == nil, checkout.status != .cancelled, checkout.amountState == .inStep else {
             return
         }
+        // One that was wholly refunded before anybody here had heard of it has paid all the same: whether the capture and
+        // the refund are learned together or one after the other, the order is told to be paid, then refunded.
         let payer = executions.first {
-            $0.state.holdsMoney && $0.cancelReason == nil && $0.picture.paidAmount == checkout.amount
+            ($0.state.holdsMoney || $0.state == .refunded) && $0.cancelReason == nil
+                && $0.picture.paidAmount == checkout.amount
         }
         guard let payer else { return }
         checkout.keptExecution = payer.id
@@ -129,7 +134,8 @@ public struct Settlement: Sendable {
         let isInFlight = executions.contains { $0.state.isInFlight && $0.cancelReason == nil }
         let isExpired = now >= checkout.expiresAt
         if let current, current.state.isInFlight {
-            checkout.status = .processing
+            // An order that was told to be expired stays so until it is paid, so that nothing is told twice.
+            if checkout.status != .expired { checkout.status = .processing }
         } else if let current, current.state == .failed {
             if isInFlight { wait() } else { settleFailure(current) }
         } else if isExpired, !isInFlight, checkout.lease.map({ now >= $0.until }) ?? true {

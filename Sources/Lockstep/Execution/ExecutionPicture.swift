@@ -30,6 +30,16 @@ public struct ExecutionPicture: Hashable, Sendable {
 
     public init() {}
 
+    /// Whether money moved and nobody knows how much: then the execution and its payments must be read.
+    public var lacksFigures: Bool {
+        switch state {
+        case .authorized: authorized == nil
+        case .partiallyCaptured, .captured: authorized == nil || captured == nil
+        case .partiallyRefunded, .refunded: authorized == nil || captured == nil || refunded == nil
+        case .created, .processing, .needsCustomer, .cancelled, .failed, .unknown: false
+        }
+    }
+
     /// What an order can be paid with: the authorized amount or, while only the capture is known, the captured one.
     /// That one may be a part: equal to what is wanted it is enough, less than that it says nothing yet.
     public var paidAmount: Money? { authorized ?? captured }

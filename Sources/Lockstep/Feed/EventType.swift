@@ -25,6 +25,8 @@ public enum EventType: String, Hashable, Sendable, CaseIterable {
     case subscriptionRecovered = "subscription.recovered"
     case subscriptionCancelled = "subscription.cancelled"
     case subscriptionEnded = "subscription.ended"
+    case discrepancyOpened = "discrepancy.opened"
+    case discrepancyResolved = "discrepancy.resolved"
 
     /// `checkout`, `execution`, …
     public var subject: String { String(rawValue.prefix { $0 != "." }) }

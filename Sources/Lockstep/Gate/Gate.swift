@@ -17,24 +17,6 @@ public enum Gate {
         case validatorRefused = "validator-refused"
         case validatorUnavailable = "validator-unavailable"
         case `internal`
-
-        /// A sentence that a customer can read.
-        public var message: String {
-            switch self {
-            case .unknownExecution: "We could not find this payment. Please start the checkout again."
-            case .alreadyPaid: "This order has already been paid."
-            case .supersededExecution: "This payment page is out of date. Please reload the checkout."
-            case .checkoutCancelled: "This order has been cancelled."
-            case .checkoutExpired: "This checkout has expired. Please start again."
-            case .paymentInProgress: "A payment for this order is already in progress. Please wait a moment."
-            case .amountNotInStep: "The total is being updated. Please try again in a moment."
-            case .amountMismatch: "The total has changed. Please review your order and try again."
-            case .basketChanged: "Your basket has changed. Please review your order and try again."
-            case .methodNotAllowed: "This payment method is not available for this order."
-            case .validatorRefused: "This order cannot be paid right now. Please review your order."
-            case .validatorUnavailable, .internal: "We could not check your order right now. Please try again."
-            }
-        }
     }
 
     /// What the app asks.
@@ -52,9 +34,23 @@ public enum Gate {
         }
     }
 
-    /// Nil: proceed, as far as the books know. The merchant's own check comes after.
+    /// What the merchant's own check said yes to. Between its answer and the lease, the basket may have become another.
+    public struct Basket: Hashable, Sendable {
+        public let amount: Money
+        public let version: String?
+
+        public init(of checkout: Checkout) {
+            amount = checkout.amount
+            version = checkout.basketVersion
+        }
+    }
+
+    /// Nil: proceed, as far as the books know. The merchant's own check is asked only then.
+    ///
+    /// - Parameter approved: what that check has said yes to, where it was asked.
     public static func refusal(
-        of question: Question, checkout: Checkout, execution: CheckoutExecution, now: Timestamp
+        of question: Question, checkout: Checkout, execution: CheckoutExecution, approved: Basket? = nil,
+        now: Timestamp
     ) -> Reason? {
         if checkout.wasPaid { return .alreadyPaid }
         if checkout.currentExecution != execution.id { return .supersededExecution }
@@ -66,8 +62,12 @@ public enum Gate {
         if let lease, lease.execution != execution.id { return .paymentInProgress }
         if lease == nil ? execution.state != .created : execution.state.holdsMoney { return .paymentInProgress }
         if checkout.amountState != .inStep || execution.amount != checkout.amount { return .amountNotInStep }
-        if let amount = question.amount, amount != checkout.amount { return .amountMismatch }
-        if let basket = question.basketVersion, basket != checkout.basketVersion { return .basketChanged }
+        let basket = Basket(of: checkout)
+        if [question.amount, approved?.amount].contains(where: { $0 != nil && $0 != basket.amount }) {
+            return .amountMismatch
+        }
+        if let version = question.basketVersion, version != basket.version { return .basketChanged }
+        if let approved, approved.version != basket.version { return .basketChanged }
         if let allowed = checkout.allowedPaymentMethods, !allowed.contains(question.paymentMethodCode) {
             return .methodNotAllowed
         }

@@ -9,12 +9,15 @@ public enum Lifecycle {
     /// - Parameters:
     ///   - amount: nil for all that is left.
     ///   - open: operations on this execution that aren't final.
+    ///   - captures: its captures that worked. After a final one, the rest of the authorization was released
+    ///     (section 2.6); one that is in flight is taken at its word.
     /// - Returns: the amount that will be captured.
     public static func capture(
-        _ amount: Money?, of picture: ExecutionPicture, open: [PaymentOperation]
+        _ amount: Money?, of picture: ExecutionPicture, open: [PaymentOperation], captures: [PaymentOperation] = []
     ) throws(Refusal) -> Money {
         guard picture.state == .authorized || picture.state == .partiallyCaptured, let authorized = picture.authorized,
-            !open.contains(where: { $0.kind == .cancel })
+            !open.contains(where: { $0.kind == .cancel }),
+            !(open + captures).contains(where: { $0.releasesTheRest(of: picture) })
         else { throw .notCapturable }
         let left = authorized.minor - (picture.captured?.minor ?? 0) - inFlight(.capture, open)
         guard left > 0 else { throw .notCapturable }
@@ -56,5 +59,14 @@ public enum Lifecycle {
         guard amount.currency == whole.currency else { throw .currencyMismatch }
         guard amount.minor <= left else { throw tooMuch }
         return amount
+    }
+}
+
+extension PaymentOperation {
+    /// Whether nothing can be captured after it. A capture is final unless it says that it isn't; one that the provider
+    /// undid released nothing.
+    fileprivate func releasesTheRest(of picture: ExecutionPicture) -> Bool {
+        let isUndone = actionID.flatMap { picture.actions[$0]?.success } == false
+        return kind == .capture && state != .failed && isFinalCapture != false && !isUndone
     }
 }

@@ -87,6 +87,10 @@ public struct PaymentOperation: Hashable, Sendable {
 
     public var checkout: CheckoutID? { if case .checkout(let id) = owner { id } else { nil } }
     public var charge: ChargeID? { if case .charge(let id) = owner { id } else { nil } }
+
+    /// Whether somebody else took it up since it was claimed, because that claim's lease was over. What the slower one
+    /// heard then decides nothing, unless it is what certainly happened.
+    public func wasTaken(since claimed: PaymentOperation) -> Bool { attempts != claimed.attempts || key != claimed.key }
 }
 
 extension PaymentOperation.Kind {

@@ -27,13 +27,16 @@ public struct PayrailsNotification: Hashable, Sendable {
     }
 }
 
-/// What became of reading a notification. None of the three is an error: all are stored, and answered with 200.
+/// What became of reading a notification. None of these is an error: all are stored, and answered with 200.
 public enum ParsedNotification: Hashable, Sendable {
     /// It tells something about a payment.
     case facts(PayrailsNotification)
     /// It is well formed and tells nothing that is used here. It is still a reason to read the execution, if it
     /// names one.
     case ignored(PayrailsNotification)
+    /// It tells that something ended, and not how; neither a success nor a failure. Reading the execution tells. The
+    /// reason never holds any of its content.
+    case undecided(PayrailsNotification, reason: String)
     /// It isn't a notification that we understand; the reason never holds any of its content.
     case unreadable(reason: String)
 }
@@ -51,10 +54,7 @@ extension PayrailsNotification {
         guard let message = NotificationMessage(json) else {
             return .unreadable(reason: "the object has neither an event nor an action")
         }
-        guard message.tellsItsResult else {
-            return .unreadable(reason: "a completed action without a true or false for success")
-        }
-        let facts = message.facts(receivedAt: receivedAt)
+        let facts = message.tellsItsResult ? message.facts(receivedAt: receivedAt) : []
         if !facts.isEmpty, message.executionID == nil, message.merchantReference == nil {
             return .unreadable(reason: "it names neither an execution nor a reference")
         }
@@ -64,6 +64,9 @@ extension PayrailsNotification {
             merchantReference: message.merchantReference,
             holderReference: message.execution?["holderReference"]?.reference,
             workspaceID: message.json["workspaceId"]?.word ?? message.details["workspaceId"]?.word, facts: facts)
+        guard message.tellsItsResult else {
+            return .undecided(notification, reason: "a completed action without a true or false for success")
+        }
         return facts.isEmpty ? .ignored(notification) : .facts(notification)
     }
 }

@@ -146,7 +146,7 @@ extension PayrailsSandbox {
         let end = ContinuousClock.now + limit
         repeat {
             settle()
-            if state.withLock({ $0.world.schedule.isEmpty }), notifier.isQuiet { return true }
+            if state.withLock({ $0.world.schedule.isEmpty && $0.dispatching == 0 }), notifier.isQuiet { return true }
             try? await Task.sleep(for: .milliseconds(2))
         } while ContinuousClock.now < end
         return false

@@ -113,7 +113,7 @@ extension Shape {
         }
     }
 
-    static func parseUUID(_ text: String) -> UUID? { text.utf8.count == 36 ? UUID(uuidString: text) : nil }
+    static func parseUUID(_ text: String) -> UUID? { UUID(canonical: text) }
 
     static func isAddress(_ text: String) -> Bool {
         guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme) else {

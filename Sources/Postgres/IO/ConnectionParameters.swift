@@ -45,10 +45,14 @@ struct ConnectionParameters: Sendable, Equatable {
 
     /// The limits that the server is asked to enforce, in milliseconds.
     static func limits(_ configuration: PostgresConfiguration) -> [(name: String, milliseconds: Int64)] {
-        [
+        var limits: [(name: String, milliseconds: Int64)] = [
             ("statement_timeout", configuration.statementTimeout.wholeMilliseconds),
             ("idle_in_transaction_session_timeout", configuration.idleInTransactionTimeout.wholeMilliseconds),
         ]
+        if let lockTimeout = configuration.lockTimeout {
+            limits.append(("lock_timeout", lockTimeout.wholeMilliseconds))
+        }
+        return limits
     }
 
     private static func parse(_ string: String) throws -> [String: String] {

@@ -11,7 +11,8 @@ struct CrossOrigin: Sendable {
         var fields: HTTPHeaders = ["Vary": "Origin"]
         guard let origin = headers["Origin"], origins.contains(origin) else { return fields }
         fields["Access-Control-Allow-Origin"] = origin
-        fields["Access-Control-Expose-Headers"] = "ETag, Location, X-Request-Id, Retry-After, Idempotent-Replayed"
+        fields["Access-Control-Expose-Headers"] =
+            "ETag, Location, X-Request-Id, Retry-After, Idempotent-Replayed, RateLimit, RateLimit-Policy"
         return fields
     }
 

@@ -29,6 +29,22 @@ public struct Endpoint: Sendable {
 
     public enum Idempotency: Sendable, Hashable { case none, understood, required }
 
+    /// What it competes with when more comes than can be served.
+    public enum Lane: String, Sendable, Hashable, CaseIterable {
+        case ordinary
+        /// Readers of the feed, who mostly wait.
+        case feed
+        /// Has connections to the database of its own, and answers everybody.
+        case gate
+        /// Have a queue of their own, which says when it is full.
+        case notifications
+        /// Probes and scrapes: always answered.
+        case probes
+
+        /// Whether its requests wait for the same connections to the database as most others.
+        var sharesDatabase: Bool { self == .ordinary || self == .feed }
+    }
+
     public let name: String
     public let method: String
     public let pattern: PathPattern
@@ -36,6 +52,7 @@ public struct Endpoint: Sendable {
     public let body: Body
     public let idempotency: Idempotency
     public let needsIfMatch: Bool
+    public let lane: Lane
     public let summary: String
     public let query: [QueryParameter]
     /// The name of a schema.
@@ -57,8 +74,8 @@ public struct Endpoint: Sendable {
     ///   - problems: those of the call itself; the ones that every call of its kind can have are added by the document.
     init(
         _ name: String, _ method: String, _ pattern: PathPattern, access: Access, body: Body = .none,
-        idempotency: Idempotency = .none, needsIfMatch: Bool = false, summary: String, query: [QueryParameter] = [],
-        request: String? = nil, responses: [Response], problems: [ProblemKind] = []
+        idempotency: Idempotency = .none, needsIfMatch: Bool = false, lane: Lane = .ordinary, summary: String,
+        query: [QueryParameter] = [], request: String? = nil, responses: [Response], problems: [ProblemKind] = []
     ) {
         self.name = name
         self.method = method
@@ -67,6 +84,7 @@ public struct Endpoint: Sendable {
         self.body = body
         self.idempotency = idempotency
         self.needsIfMatch = needsIfMatch
+        self.lane = lane
         self.summary = summary
         self.query = query
         self.request = request
@@ -78,8 +96,12 @@ public struct Endpoint: Sendable {
     public func restricted(to access: Access) -> Endpoint {
         Endpoint(
             name, method, pattern, access: access, body: body, idempotency: idempotency, needsIfMatch: needsIfMatch,
-            summary: summary, query: query, request: request, responses: responses, problems: problems)
+            lane: lane, summary: summary, query: query, request: request, responses: responses, problems: problems)
     }
+
+    /// Whether a token may make only so many of these calls. Not the gate's, where a 429 would keep a customer from
+    /// paying, nor notifications and probes, which have no token.
+    var isRateLimited: Bool { lane.sharesDatabase && access != .open }
 
     /// Binds the code that answers it.
     public func handled(by handler: @escaping Route.Handler) -> Route { Route(endpoint: self, handler: handler) }

@@ -109,7 +109,7 @@ public struct OptionalFieldReader {
     }
 
     public func uuid(_ name: String) -> UUID? {
-        parsed(name, "must be a UUID") { $0.utf8.count == 36 ? UUID(uuidString: $0) : nil }
+        parsed(name, "must be a UUID") { UUID(canonical: $0) }
     }
 
     public func id<ID: Identifier>(_ name: String, as type: ID.Type = ID.self) -> ID? {

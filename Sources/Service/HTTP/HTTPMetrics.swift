@@ -4,6 +4,8 @@ public struct HTTPMetrics: Sendable {
     let durations: HistogramFamily
     let problems: CounterFamily
     let inFlight: GaugeFamily
+    let turnedAway: CounterFamily
+    let limited: CounterFamily
 
     public init(_ metrics: Metrics) {
         requests = metrics.counter(
@@ -14,6 +16,12 @@ public struct HTTPMetrics: Sendable {
             labels: ["method", "route"])
         problems = metrics.counter(
             "lockstep_http_problems_total", help: "Answers that were a problem, by slug.", labels: ["problem"])
+        turnedAway = metrics.counter(
+            "lockstep_http_turned_away_total",
+            help: "Requests for which there was no room, by lane and by what was full.", labels: ["lane", "by"])
+        limited = metrics.counter(
+            "lockstep_http_rate_limited_total", help: "Requests beyond a token's quota, by policy.",
+            labels: ["policy"])
         inFlight = metrics.gauge("lockstep_http_requests_in_flight", help: "Requests that are being served.")
     }
 

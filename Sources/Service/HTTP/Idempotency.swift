@@ -27,8 +27,9 @@ public struct StoredAnswer: Hashable, Sendable {
 
 /// What the keeper of the keys says at the beginning of a request.
 public enum IdempotencyBeginning: Hashable, Sendable {
-    /// Go on: never seen, or stopped before it was finished (the handler then goes on where it stopped).
-    case fresh
+    /// Go on: never seen, or stopped before it was finished (the handler then goes on where it stopped). Until then the
+    /// key is this request's; after it, another one's.
+    case fresh(until: Timestamp)
     /// Finished earlier with this answer.
     case replay(StoredAnswer)
     /// The key stands for another request.
@@ -43,8 +44,9 @@ public protocol IdempotencyKeeper: Sendable {
     func begin(_ context: IdempotencyContext) async throws -> IdempotencyBeginning
     /// Keeps the answer, which is final.
     func finish(_ context: IdempotencyContext, with answer: StoredAnswer) async throws
-    /// The request ended without a final answer (5xx, or one with `Retry-After`): the same request may run again at once.
-    func release(_ context: IdempotencyContext) async throws
+    /// The request ended without a final answer (5xx, or one with `Retry-After`): the same request may run again at once,
+    /// unless it runs already, since this one took longer than it had.
+    func release(_ context: IdempotencyContext, until: Timestamp) async throws
 }
 
 extension IdempotencyContext {

@@ -15,9 +15,28 @@ struct Passage: Sendable {
     private var endpoint: Endpoint { route.endpoint }
 
     func answer() async -> Answer {
+        let token = bearer()
+        let standing = endpoint.isRateLimited ? token.flatMap(router.around.rateLimits.count) : nil
+        var answer: Answer
+        if let standing, standing.isRefused {
+            router.around.metrics.limited.add(1, standing.policy.name)
+            answer = Problem(.tooManyRequests, retryAfterSeconds: standing.resetSeconds).answer(requestID: id)
+        } else {
+            answer = await self.answer(to: token)
+        }
+        // Who isn't known has no quota.
+        if let standing, answer.status != 401 {
+            for field in standing.fields.fields { answer.headers[field.name] = field.value }
+        }
+        return answer
+    }
+
+    private func answer(to token: BearerToken?) async -> Answer {
         do {
-            guard let budget = route.budget else { return try await serve() }
-            return try await withBudget(budget - (.now - incoming.arrival)) { try await serve() }
+            try enter()
+            defer { router.around.admission.leave(endpoint.lane) }
+            guard let budget = route.budget else { return try await serve(token) }
+            return try await withBudget(budget - (.now - incoming.arrival)) { try await serve(token) }
         } catch {
             guard let fallback = route.fallback, !isTheCallersFault(error) else {
                 return router.problem(for: error, log).answer(requestID: id)
@@ -27,27 +46,36 @@ struct Passage: Sendable {
         }
     }
 
+    private func enter() throws(Problem) {
+        do {
+            try router.around.admission.enter(endpoint.lane)
+        } catch {
+            router.around.metrics.turnedAway.add(1, endpoint.lane.rawValue, error.rawValue)
+            throw .overloaded
+        }
+    }
+
     private func isTheCallersFault(_ error: any Error) -> Bool {
         if let problem = error as? Problem { problem.kind.status < 500 } else { false }
     }
 
     private func answerAnyway(_ fallback: Route.Fallback, after error: any Error) -> Answer {
         do {
-            return try fallback(BrokenRequest(id: id, body: try readBody(), error: error))
+            return try fallback(BrokenRequest(id: id, headers: incoming.headers, body: try readBody(), error: error))
         } catch {
             return router.problem(for: error, log).answer(requestID: id)
         }
     }
 
-    private func serve() async throws -> Answer {
-        let caller = try await authenticate()
+    private func serve(_ token: BearerToken?) async throws -> Answer {
+        let caller = try await authenticate(token)
         let query = try readQuery()
         let body = try readBody()
         let idempotency = try idempotencyContext(caller, body)
         let request = Request(
             id: id, trace: trace, endpoint: endpoint, parameters: parameters, headers: incoming.headers, body: body,
             rawBody: incoming.body, caller: caller, idempotency: idempotency, receivedAt: incoming.receivedAt,
-            log: log, queryPairs: query)
+            arrival: incoming.arrival, log: log, queryPairs: query)
         guard let idempotency else { return try await route.handler(request) }
         return try await serveOnce(request, idempotency)
     }
@@ -55,9 +83,10 @@ struct Passage: Sendable {
 
 /// Who.
 extension Passage {
-    private func authenticate() async throws -> Credential? {
+    private func authenticate(_ token: BearerToken?) async throws -> Credential? {
         if case .open = endpoint.access { return nil }
-        guard let token = bearer(), let caller = try await router.around.authenticator.authenticate(token) else {
+        let authenticator = route.authenticator ?? router.around.authenticator
+        guard let token, let caller = try await authenticator.authenticate(token) else {
             throw Problem(.unauthorized, "Authorization must be a Bearer token that is in force")
         }
         switch (endpoint.access, caller) {
@@ -147,6 +176,7 @@ extension Passage {
 
     private func serveOnce(_ request: Request, _ context: IdempotencyContext) async throws -> Answer {
         let keeper = router.around.idempotency
+        let until: Timestamp
         switch try await keeper.begin(context) {
         case .reused: throw Problem(.idempotencyKeyReused, "the key was used for another request; take a new one")
         case .inUse: throw Problem(.idempotencyKeyInUse, "the same request is still running")
@@ -155,7 +185,7 @@ extension Passage {
             var replayed = try await route.refresher?(answer, request) ?? answer
             replayed.headers["Idempotent-Replayed"] = "true"
             return replayed
-        case .fresh: break
+        case .fresh(let end): until = end
         }
         let answer: Answer
         do {
@@ -168,7 +198,7 @@ extension Passage {
             if answer.isFinal {
                 try await keeper.finish(context, with: answer.storable)
             } else {
-                try await keeper.release(context)
+                try await keeper.release(context, until: until)
             }
         } catch {
             log.warning("an answer could not be kept under its key", .error(error), .status(answer.status))

@@ -52,7 +52,7 @@ public final class QueryReader {
     public func flag(_ name: String) -> Bool? { parsed(name, "must be true or false") { Bool($0) } }
 
     public func uuid(_ name: String) -> UUID? {
-        parsed(name, "must be a UUID") { $0.utf8.count == 36 ? UUID(uuidString: $0) : nil }
+        parsed(name, "must be a UUID") { UUID(canonical: $0) }
     }
 
     public func time(_ name: String) -> Timestamp? { parsed(name, TextForm.timeWording, Timestamp.init(rfc3339:)) }

@@ -29,6 +29,8 @@ public struct Request: Sendable {
     /// Nil where the caller sent no key and none is required.
     public let idempotency: IdempotencyContext?
     public let receivedAt: Timestamp
+    /// When its head was complete; budgets count from here.
+    public let arrival: ContinuousClock.Instant
     /// Bound to the request's id.
     public let log: Log
     let queryPairs: [(name: String, value: String)]
@@ -57,9 +59,7 @@ public struct Request: Sendable {
 
     /// A UUID in the path that has no type of its own.
     public func uuid(_ name: String = "id") throws(Problem) -> UUID {
-        guard let text = parameters[name], text.utf8.count == 36, let uuid = UUID(uuidString: text) else {
-            throw .notFound
-        }
+        guard let uuid = parameters[name].flatMap({ UUID(canonical: $0) }) else { throw .notFound }
         return uuid
     }
 

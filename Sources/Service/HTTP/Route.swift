@@ -12,6 +12,7 @@ public struct Route: Sendable {
     private(set) var refresher: Refresher?
     private(set) var fallback: Fallback?
     private(set) var budget: Duration?
+    private(set) var authenticator: (any Authenticator)?
 
     init(endpoint: Endpoint, handler: @escaping Handler) {
         self.endpoint = endpoint
@@ -25,8 +26,15 @@ public struct Route: Sendable {
         return copy
     }
 
-    /// For a call that must answer whatever is broken: when credentials can't be checked, when the handler throws
-    /// anything but a 4xx problem, and when `budget` is over since the request came in, `fallback` answers.
+    /// For a call whose credentials somebody else checks than the router's usual one.
+    public func authenticated(by authenticator: any Authenticator) -> Route {
+        var copy = self
+        copy.authenticator = authenticator
+        return copy
+    }
+
+    /// For a call that must answer whatever is broken: when it isn't let in, when credentials can't be checked, when
+    /// the handler throws anything but a 4xx problem, and when `budget` is over since the request came in, `fallback` answers.
     /// It may throw a problem for a body of a wrong shape. The handler is told to stop, and no longer waited for.
     public func answeringAnyway(within budget: Duration, _ fallback: @escaping Fallback) -> Route {
         var copy = self
@@ -39,6 +47,7 @@ public struct Route: Sendable {
 /// What is known about a request that couldn't be served.
 public struct BrokenRequest: Sendable {
     public let id: RequestID
+    public let headers: HTTPHeaders
     public let body: JSON?
     /// What was thrown, or ``OutOfTime``.
     public let error: any Error

@@ -4,7 +4,7 @@ import Lockstep
 
 /// Takes a request through every step that all calls share, and gives it to its handler.
 ///
-/// In this order: path (400, 404, 405), credentials (401), scope (403), query (422), body (413, 415, 400, 422),
+/// In this order: path (400, 404, 405), the token's quota (429), room for one more (503), credentials (401), scope (403), query (422), body (413, 415, 400, 422),
 /// idempotency key (400, 422, 409, or the stored answer), handler. So nothing is read for those who may not call, and
 /// nothing runs for what is malformed.
 public struct Router: Sendable {
@@ -17,12 +17,15 @@ public struct Router: Sendable {
         public var clock: WallClock
         public var identifiers: IdentifierSource
         public var corsOrigins: Set<String>
+        public var admission: Admission
+        public var rateLimits: RateLimits
         /// What an error of the store or of a pool means to the caller; nil: nobody foresaw it, a 500.
         public var explain: @Sendable (any Error) -> Problem?
 
         public init(
             authenticator: any Authenticator, idempotency: any IdempotencyKeeper, log: Log, metrics: HTTPMetrics,
             clock: WallClock = .system, identifiers: IdentifierSource = .system(), corsOrigins: Set<String> = [],
+            admission: Admission = Admission(), rateLimits: RateLimits = RateLimits(),
             explain: @escaping @Sendable (any Error) -> Problem? = { _ in nil }
         ) {
             self.authenticator = authenticator
@@ -32,6 +35,8 @@ public struct Router: Sendable {
             self.clock = clock
             self.identifiers = identifiers
             self.corsOrigins = corsOrigins
+            self.admission = admission
+            self.rateLimits = rateLimits
             self.explain = explain
         }
     }

@@ -8,18 +8,30 @@ import Synchronization
 public final class StoreAuthenticator: Authenticator {
     private let store: PaymentStore
     private let clock: WallClock
-    private let uses = Mutex<[MerchantKeyID: Timestamp]>([:])
+    private let uses: Uses
 
-    public init(store: PaymentStore, clock: WallClock) {
+    private final class Uses: Sendable { let seen = Mutex<[MerchantKeyID: Timestamp]>([:]) }
+
+    public convenience init(store: PaymentStore, clock: WallClock) {
+        self.init(store: store, clock: clock, uses: Uses())
+    }
+
+    private init(store: PaymentStore, clock: WallClock, uses: Uses) {
         self.store = store
         self.clock = clock
+        self.uses = uses
+    }
+
+    /// One that asks by other connections, and notes what it sees where this one does.
+    func asking(_ store: PaymentStore) -> StoreAuthenticator {
+        StoreAuthenticator(store: store, clock: clock, uses: uses)
     }
 
     public func authenticate(_ bearer: BearerToken) async throws -> Credential? {
         switch bearer.kind {
         case .merchantKey:
             guard let key = try await store.findKey(token: bearer.text) else { return nil }
-            uses.withLock { $0[key.id] = clock.now() }
+            uses.seen.withLock { $0[key.id] = clock.now() }
             return .merchantKey(key.id, name: key.name, scopes: key.scopes)
         case .client:
             return try await store.findClientToken(bearer.text).map { .client($0.checkout, tokenID: $0.id) }
@@ -28,7 +40,7 @@ public final class StoreAuthenticator: Authenticator {
 
     /// Writes down what was noted since the last time.
     public func flush() async throws {
-        let seen = uses.withLock { uses in
+        let seen = uses.seen.withLock { uses in
             defer { uses = [:] }
             return uses
         }

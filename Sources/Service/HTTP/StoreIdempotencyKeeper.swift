@@ -18,7 +18,7 @@ public struct StoreIdempotencyKeeper: IdempotencyKeeper {
         switch try await store.claimIdempotencyKey(
             credential: context.owner, key: context.key, requestHash: context.requestHash, lease: lease)
         {
-        case .fresh: return .fresh
+        case .fresh(let until): return .fresh(until: until)
         case .reused: return .reused
         case .inUse: return .inUse
         case .replay(let answer):
@@ -40,7 +40,7 @@ public struct StoreIdempotencyKeeper: IdempotencyKeeper {
                 status: answer.status, headers: .object(Dictionary(fields) { _, last in last }), body: answer.body))
     }
 
-    public func release(_ context: IdempotencyContext) async throws {
-        try await store.finishIdempotencyKey(credential: context.owner, key: context.key, answer: nil)
+    public func release(_ context: IdempotencyContext, until: Timestamp) async throws {
+        try await store.releaseIdempotencyKey(credential: context.owner, key: context.key, until: until)
     }
 }

@@ -42,6 +42,8 @@ public final class Inbox: Sendable {
 
     /// How many wait to be written.
     public var backlog: Int { state.withLock(\.waiting.count) }
+    /// Whether a batch is being written.
+    var isWriting: Bool { state.withLock(\.isWriting) }
 
     /// Returns once the notification is on disk, or certainly isn't.
     public func add(_ notification: IncomingNotification) async -> Receipt {

@@ -10,7 +10,8 @@ public final class NotificationKeys: Sendable {
     /// Empty for an endpoint that isn't set up.
     func of(_ endpoint: String) -> [WebhookKey] { keys.withLock { $0[endpoint] ?? [] } }
 
-    var isEmpty: Bool { keys.withLock(\.isEmpty) }
+    /// Those that are set up.
+    var endpoints: Set<String> { keys.withLock { Set($0.keys) } }
 
     func replace(with new: [String: [WebhookKey]]) { keys.withLock { $0 = new } }
 }

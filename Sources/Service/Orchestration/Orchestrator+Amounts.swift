@@ -54,7 +54,7 @@ extension Orchestrator {
         let checkout = try await store.finishMove(planned, ifUnchanged)
         // What was read may have settled the move by itself: a payment was authorized for one of the two amounts.
         if checkout.amountState == .inStep, checkout.amount == planned.amount { return .inStep(checkout) }
-        return checkout.amountState == .unknown ? .unconfirmed : .refused(checkout)
+        return checkout.amountState == .inStep ? .refused(checkout) : .unconfirmed
     }
 
     /// Goes on with a move whose outcome nobody knows: the same intent under the same key.

@@ -37,7 +37,7 @@ extension Orchestrator {
         if isServerError, claimed.operation.reason == Doubt.Kind.serverError.rawValue, let snapshot,
             let reference = snapshot.merchantReference, try await readPayments(reference, of: snapshot)
         {
-            try await store.rekeyLifecycle(operation.id)
+            try await store.rekeyLifecycle(claimed)
         }
         return try await store.readOperation(operation.id) ?? operation
     }

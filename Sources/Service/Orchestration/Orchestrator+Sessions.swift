@@ -24,7 +24,7 @@ extension Orchestrator {
         for _ in 0..<4 {
             switch await provider.createSession(planned.request, key: planned.operation.key) {
             case .done(let session):
-                return .ready(try await store.finishSession(planned, session))
+                return try await store.finishSession(planned, session).map(SessionOutcome.ready) ?? .unconfirmed
             case .refused(let refusal):
                 let isRunning = refusal.kind == .conflict
                 let isFirst = planned.operation.attempts <= 1 && serverErrors == 0

@@ -117,5 +117,5 @@ extension Settings {
 }
 
 extension SettingForm where Value == String {
-    fileprivate static let table = SettingForm("the text of a table") { $0 }
+    static let table = SettingForm("the text of a table") { $0 }
 }

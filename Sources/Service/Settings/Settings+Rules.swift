@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Lockstep
 
 extension Settings {
     /// The check before a payment.
@@ -7,27 +8,61 @@ extension Settings {
         public let hookURL: ServiceURL?
         /// Not empty where there is a hook.
         public let hookSecrets: [Secret<Data>]
+        public let hookAuthorityFile: String?
         public let budget: Duration
         public let lease: Duration
+        public let poolSize: Int
+        public let maximumRequests: Int
+        public let messages: GateMessages
+        public let allowsPlainHTTP: Bool
 
         init(_ read: SettingsReader, allowsPlainHTTP: Bool) {
+            self.allowsPlainHTTP = allowsPlainHTTP
             read.begin("Gate")
             hookURL = read.optional(
                 "LOCKSTEP_PREPAYMENT_HOOK_URL", .url,
-                "Where the shop is asked before each payment. Without it, it isn't.")
+                "Where the shop is asked before each payment, by a signed POST that it answers with 200 and {valid, message?} in the time that is left. Without it, it isn't asked. A message of more than 200 characters is cut."
+            )
             hookSecrets =
                 read.optional(
                     "LOCKSTEP_PREPAYMENT_HOOK_SECRET", .signingSecrets, secret: true, "Signs the question to the shop.")
                 ?? []
+            hookAuthorityFile = read.optional(
+                "LOCKSTEP_PREPAYMENT_HOOK_CA", .path,
+                "Authorities to trust there instead of the system's, in PEM.")
             budget = read.usually(
                 "3000", "LOCKSTEP_PREPAYMENT_BUDGET_MS", .milliseconds(200...9500),
                 "By when the gate has answered. The SDK itself gives up after 10 seconds.")
             lease = read.usually(
                 "120", "LOCKSTEP_GATE_LEASE_SECONDS", .seconds(1...3600),
                 "How long a yes keeps the amount from being moved.")
+            poolSize = read.usually(
+                "8", "LOCKSTEP_GATE_POOL_SIZE", .integer(1...100),
+                "Connections to the database that only the gate uses, beside LOCKSTEP_DATABASE_POOL_SIZE.")
+            maximumRequests = read.usually(
+                "1024", "LOCKSTEP_GATE_MAX_REQUESTS", .integer(1...16_384),
+                "Questions to the gate that are answered at once; beyond, it refuses at once with the reason internal. No rate limit counts them."
+            )
+            messages = Self.messages(read)
             PlainHTTP.check(hookURL, "LOCKSTEP_PREPAYMENT_HOOK_URL", allowed: allowsPlainHTTP, read)
             if hookURL != nil, !read.isSet("LOCKSTEP_PREPAYMENT_HOOK_SECRET") {
                 read.fault("LOCKSTEP_PREPAYMENT_HOOK_SECRET", "must be set, as LOCKSTEP_PREPAYMENT_HOOK_URL is")
+            }
+        }
+
+        private static func messages(_ read: SettingsReader) -> GateMessages {
+            let table = read.optional(
+                "LOCKSTEP_MESSAGES", .table,
+                "Sentences for customers in place of config/messages.json's, by language and reason, the rest staying as it is; usually as LOCKSTEP_MESSAGES_FILE."
+            )
+            let language = read.usually(
+                "en", "LOCKSTEP_MESSAGES_LANGUAGE", .text("a language of that table", upTo: 35),
+                "What customers read whose request asks for no language of the table (Accept-Language).")
+            do {
+                return try GateMessages(overlaying: table.map { Data($0.utf8) }, usualLanguage: language)
+            } catch {
+                read.fault("LOCKSTEP_MESSAGES", "must \(error.words)")
+                return .standard
             }
         }
     }

@@ -10,6 +10,7 @@ extension Settings {
         public let usesPreparedStatements: Bool
         public let statementTimeout: Duration
         public let acquireTimeout: Duration
+        public let maximumWaiting: Int
 
         init(_ read: SettingsReader) {
             read.begin("Database")
@@ -29,6 +30,10 @@ extension Settings {
             acquireTimeout = read.usually(
                 "2000", "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS", .milliseconds(50...60_000),
                 "How long a request waits for a free connection before it is answered with 503.")
+            maximumWaiting = read.usually(
+                "128", "LOCKSTEP_DATABASE_MAX_WAITING", .integer(1...10_000),
+                "How many may wait for a free connection. While as many do, new requests are answered with 503 at once; the gate and notifications aren't."
+            )
         }
     }
 
@@ -71,6 +76,40 @@ extension Settings {
             drain = read.usually(
                 "20", "LOCKSTEP_DRAIN_SECONDS", .seconds(0...600),
                 "How long, after SIGTERM, requests and work in flight may take to end.")
+        }
+    }
+
+    /// How much may come at once, and from whom.
+    public struct Load: Sendable {
+        public let maximumRequests: Int
+        public let maximumFeedReaders: Int
+        public let maximumWaitingNotifications: Int
+        /// 0: no limit.
+        public let merchantRequestsPerSecond: Int
+        /// 0: no limit.
+        public let clientRequestsPerMinute: Int
+
+        init(_ read: SettingsReader) {
+            read.begin("Load")
+            maximumRequests = read.usually(
+                "1024", "LOCKSTEP_MAX_REQUESTS", .integer(1...16_384),
+                "Requests that are served at once; beyond, the answer is 503 at once. The gate, the feed and notifications count by themselves."
+            )
+            maximumFeedReaders = read.usually(
+                "256", "LOCKSTEP_MAX_FEED_READERS", .integer(1...16_384),
+                "Requests for events that are served, or wait for one, at once.")
+            maximumWaitingNotifications = read.usually(
+                "4096", "LOCKSTEP_MAX_WAITING_NOTIFICATIONS", .integer(1...65_536),
+                "Notifications that may wait to be written; beyond, the answer is 503 at once, and Payrails sends them again."
+            )
+            merchantRequestsPerSecond = read.usually(
+                "1000", "LOCKSTEP_RATE_LIMIT_MERCHANT_PER_SECOND", .integer(0...1_000_000),
+                "Requests of one merchant key in the long run, ten seconds' worth at once; beyond, 429. Counted by each process. 0 for no limit. The gate is never limited: a 429 there would keep a customer from paying."
+            )
+            clientRequestsPerMinute = read.usually(
+                "120", "LOCKSTEP_RATE_LIMIT_CLIENT_PER_MINUTE", .integer(0...1_000_000),
+                "Requests of one client token in the long run, and at once; beyond, 429. Counted by each process. 0 for no limit. Not for the gate."
+            )
         }
     }
 

@@ -6,6 +6,7 @@ import Foundation
 public struct Settings: Sendable {
     public let database: Database
     public let http: HTTP
+    public let load: Load
     public let log: Logging
     /// Nil where the command doesn't need Payrails and it isn't set up.
     public let payrails: Payrails?
@@ -43,6 +44,7 @@ public struct Settings: Sendable {
     private init(_ reader: SettingsReader, _ need: Need) {
         database = Database(reader)
         http = HTTP(reader)
+        load = Load(reader)
         log = Logging(reader)
         reader.begin("Calls to others")
         let allowsPlainHTTP = PlainHTTP.isAllowed(reader)
@@ -66,6 +68,12 @@ public struct Settings: Sendable {
         }
         if rules.unresolvedAfter <= work.lease {
             reader.fault("LOCKSTEP_UNRESOLVED_AFTER", "must be more than LOCKSTEP_LEASE_SECONDS")
+        }
+        if retention.personalData < max(retention.notifications, retention.events) {
+            reader.fault(
+                "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS",
+                "must not be less than LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS and LOCKSTEP_RETAIN_EVENTS_DAYS: bodies and "
+                    + "events hold such data too")
         }
         if rules.overdueAfter <= rules.failureSettle {
             reader.fault("LOCKSTEP_OVERDUE_AFTER", "must be more than LOCKSTEP_FAILURE_SETTLE_SECONDS")

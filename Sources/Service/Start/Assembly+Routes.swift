@@ -15,7 +15,7 @@ extension Assembly {
                 references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bells: bells)
         let intake = NotificationIntake(
             inbox: inbox, keys: webhookKeys, metrics: notificationMetrics, clock: clock)
-        let budget = settings.gate.budget
+        let gatekeeper = gatekeeper
         return [
             Endpoint.createCheckout.handled(by: api.createCheckout).refreshingReplays(api.renewClientToken),
             Endpoint.getCheckout.handled(by: api.readCheckout),
@@ -24,8 +24,8 @@ extension Assembly {
             Endpoint.changeAmount.handled(by: api.updateAmount),
             Endpoint.updateExecution.handled(by: api.updateExecution),
             Endpoint.cancelCheckout.handled(by: api.cancelCheckout),
-            Endpoint.prePayment.handled { try await api.checkPrePayment($0, within: budget) }
-                .answeringAnyway(within: budget, API.refuseInternally),
+            Endpoint.prePayment.handled(by: gatekeeper.answer).authenticated(by: authenticator.asking(gatekeeper.store))
+                .answeringAnyway(within: gatekeeper.timing.answer, gatekeeper.refuse),
             Endpoint.createTokenization.handled(by: api.createTokenization),
             Endpoint.saveInstrument.handled(by: api.saveInstrument),
             Endpoint.listInstruments.handled(by: api.listInstruments),
@@ -47,6 +47,8 @@ extension Assembly {
             Endpoint.refund.handled(by: api.refund),
             Endpoint.getOperation.handled(by: api.readOperation),
             Endpoint.readEvents.handled(by: api.readEvents),
+            Endpoint.listDiscrepancies.handled(by: api.listDiscrepancies),
+            Endpoint.resolveDiscrepancy.handled(by: api.resolveDiscrepancy),
             Endpoint.receiveNotification.handled(by: intake.receive),
             Endpoint.receiveNotificationAtEndpoint.handled(by: intake.receive),
         ]

@@ -14,12 +14,18 @@ struct Assembly: Sendable {
     let parts: LockstepService.Parts
     let orchestrator: Orchestrator
     let pool: PostgresPool
+    /// The gate's own; ``pool`` itself where there is none.
+    let gatePool: PostgresPool
     let clock: WallClock
     let identifiers: IdentifierSource
     let bells: Bells
     let log: Log
     let metrics = Metrics()
+    let httpMetrics: HTTPMetrics
+    let admission: Admission
+    let gatekeeper: Gatekeeper
     let authenticator: StoreAuthenticator
+    let openDiscrepancies: GaugeFamily
     let notificationMetrics: NotificationMetrics
     let inbox: Inbox
     let webhookKeys: NotificationKeys
@@ -28,22 +34,34 @@ struct Assembly: Sendable {
     init(
         settings: Settings, payrails: Settings.Payrails, parts: LockstepService.Parts, orchestrator: Orchestrator,
         pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bells: Bells, log: Log,
-        eventsClient: HTTPClient? = nil
+        eventsClient: HTTPClient? = nil, gatePool: PostgresPool? = nil, checkClient: HTTPClient? = nil
     ) {
         self.settings = settings
         self.payrails = payrails
         self.parts = parts
         self.orchestrator = orchestrator
         self.pool = pool
+        self.gatePool = gatePool ?? pool
         self.clock = clock
         self.identifiers = identifiers
         self.bells = bells
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        openDiscrepancies = metrics.gauge(
+            "lockstep_discrepancies_open", help: "What doesn't add up and waits for a person, by class.",
+            labels: ["class"])
         webhookKeys = NotificationKeys(payrails.signatureKeys)
-        inbox = Inbox(store: orchestrator.store, log: log, bell: bells.notifications)
+        inbox = Inbox(
+            store: orchestrator.store, log: log, bell: bells.notifications,
+            maximumWaiting: settings.load.maximumWaitingNotifications)
         let metrics = metrics
+        httpMetrics = HTTPMetrics(metrics)
+        let maximumWaiting = settings.database.maximumWaiting
+        admission = Admission(settings.admissionLimits) { pool.statistics.waiting >= maximumWaiting }
+        gatekeeper = settings.gatekeeper(
+            store: gatePool.map(orchestrator.store.over) ?? orchestrator.store, client: checkClient,
+            metrics: GateMetrics(metrics), clock: clock, identifiers: identifiers)
         events = eventsClient.flatMap { client in
             settings.pusher(
                 client: client, store: orchestrator.store, metrics: DeliveryMetrics(metrics, clock: clock),
@@ -55,12 +73,19 @@ struct Assembly: Sendable {
         var pace = Workers.Pace()
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
+        // What is looked for is an hour old at least.
+        pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
         pace.renewals = settings.renewal.every
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,
-            events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
+            oldestSnapshot: metrics.gauge(
+                "lockstep_database_oldest_snapshot_transactions",
+                help:
+                    "Transactions since the oldest one that is still open somewhere; while it grows, queues get slower."
+            ),
+            discrepancies: openDiscrepancies, events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
     }
 
     func server() -> HTTPServer {
@@ -83,8 +108,8 @@ struct Assembly: Sendable {
         Router.Surroundings(
             authenticator: authenticator,
             idempotency: StoreIdempotencyKeeper(store: orchestrator.store, lease: settings.work.lease), log: log,
-            metrics: HTTPMetrics(metrics), clock: clock, identifiers: identifiers,
-            corsOrigins: settings.http.corsOrigins, explain: Self.explain)
+            metrics: httpMetrics, clock: clock, identifiers: identifiers, corsOrigins: settings.http.corsOrigins,
+            admission: admission, rateLimits: RateLimits(settings.rateLimitPolicies), explain: Self.explain)
     }
 
     /// The database's trouble is nobody's fault out there: come again.

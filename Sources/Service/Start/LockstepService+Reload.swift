@@ -1,8 +1,8 @@
 extension LockstepService {
     /// Takes on new webhook keys while serving: what `lockstep serve` does on SIGHUP. Other settings need a restart.
     ///
-    /// Settings that can't be read, or that hold no key where there were some (a file that was just being written),
-    /// change nothing: what was verified before is verified still, and the fault is logged.
+    /// Settings that can't be read, or that leave an endpoint without any key (a file that was just being written), change
+    /// nothing: what was verified before is verified still, and the fault is logged.
     ///
     /// - Parameter read: reads the settings again.
     /// - Returns: whether the new keys are in force.
@@ -10,8 +10,11 @@ extension LockstepService {
     public func reload(_ read: () throws(SettingsFaults) -> Settings) -> Bool {
         do {
             let new = try read().payrails?.signatureKeys ?? [:]
-            guard !new.isEmpty || webhookKeys.isEmpty else {
-                log.error("settings were read again and hold no webhook key; the keys from before stay in force")
+            let bereft = webhookKeys.endpoints.subtracting(new.keys)
+            guard bereft.isEmpty else {
+                log.error(
+                    "settings were read again and leave endpoints without a webhook key; the keys from before stay in force",
+                    .count("endpoints", bereft.count))
                 return false
             }
             webhookKeys.replace(with: new)

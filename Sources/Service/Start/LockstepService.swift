@@ -17,8 +17,8 @@ public final class LockstepService: Sendable {
     }
 
     private let server: HTTPServer
-    private let pool: PostgresPool
-    private let client: HTTPClient
+    private let pools: [PostgresPool]
+    private let clients: [HTTPClient]
     private let work: Task<Void, Never>
     private let bells: Bells
     private let drain: Duration
@@ -26,13 +26,13 @@ public final class LockstepService: Sendable {
     let webhookKeys: NotificationKeys
 
     private init(
-        server: HTTPServer, pool: PostgresPool, client: HTTPClient, work: Task<Void, Never>, bells: Bells,
+        server: HTTPServer, pools: [PostgresPool], clients: [HTTPClient], work: Task<Void, Never>, bells: Bells,
         drain: Duration, webhookKeys: NotificationKeys, log: Log
     ) {
         self.webhookKeys = webhookKeys
         self.server = server
-        self.pool = pool
-        self.client = client
+        self.pools = pools
+        self.clients = clients
         self.work = work
         self.bells = bells
         self.drain = drain
@@ -51,19 +51,13 @@ public final class LockstepService: Sendable {
     ) async throws -> LockstepService {
         let log = Log(minimum: settings.log.level, clock: clock, writer: writer)
         guard let payrails = settings.payrails else { throw StartRefusal(message: "PAYRAILS_BASE_URL must be set") }
-        let client: HTTPClient
-        do {
-            client = try payrails.client()
-        } catch {
-            throw StartRefusal(message: "the certificate for Payrails can't be used: \(error.detail)")
-        }
-        let eventsClient: HTTPClient?
-        do {
-            eventsClient = parts.hasWorkers ? try settings.events.client() : nil
-        } catch {
-            throw StartRefusal(message: "LOCKSTEP_EVENTS_CA can't be used: \(error.detail)")
-        }
+        let client = try makeClient("the certificate for Payrails", payrails.client)
+        let eventsClient = try parts.hasWorkers ? makeClient("LOCKSTEP_EVENTS_CA", settings.events.client) : nil
+        let checkClient = try parts.hasAPI ? makeClient("LOCKSTEP_PREPAYMENT_HOOK_CA", settings.gate.client) : nil
+        let clients = [client] + [eventsClient, checkClient].compactMap { $0 }
         let pool = PostgresPool(settings.postgres)
+        let gatePool = parts.hasAPI ? PostgresPool(settings.gatePostgres) : nil
+        let pools = [pool] + [gatePool].compactMap { $0 }
         do {
             try await refuseWrongVersion(pool)
             let identifiers = IdentifierSource.system(clock: clock)
@@ -77,7 +71,8 @@ public final class LockstepService: Sendable {
             let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
-                clock: clock, identifiers: identifiers, bells: bells, log: log, eventsClient: eventsClient)
+                clock: clock, identifiers: identifiers, bells: bells, log: log, eventsClient: eventsClient,
+                gatePool: gatePool, checkClient: checkClient)
             if settings.events.url != nil { try await store.beginDeliveries() }
             let server = assembly.server()
             do {
@@ -89,11 +84,10 @@ public final class LockstepService: Sendable {
             let work = Task { await workers.run() }
             log.notice("serving", .count("port", server.port), .flag("workers", parts.hasWorkers))
             return LockstepService(
-                server: server, pool: pool, client: client, work: work, bells: bells, drain: settings.http.drain,
+                server: server, pools: pools, clients: clients, work: work, bells: bells, drain: settings.http.drain,
                 webhookKeys: assembly.webhookKeys, log: log)
         } catch {
-            await pool.shutdown()
-            await client.shutdown()
+            await shutDown(pools, clients)
             throw error
         }
     }
@@ -105,10 +99,25 @@ public final class LockstepService: Sendable {
         bells.close()
         await server.drain(within: drain)
         await finishWork()
-        await client.shutdown()
-        await pool.shutdown()
+        await Self.shutDown(pools, clients)
         log.notice("stopped")
         log.writer.flush()
+    }
+
+    private static func shutDown(_ pools: [PostgresPool], _ clients: [HTTPClient]) async {
+        for client in clients { await client.shutdown() }
+        for pool in pools { await pool.shutdown() }
+    }
+
+    /// - Parameter what: what is to blame, by its name.
+    private static func makeClient<Client>(
+        _ what: String, _ make: () throws(HTTPClientError) -> Client
+    ) throws(StartRefusal) -> Client {
+        do {
+            return try make()
+        } catch {
+            throw StartRefusal(message: "\(what) can't be used: \(error.detail)")
+        }
     }
 
     private func finishWork() async {

@@ -13,6 +13,8 @@ extension Settings {
     public var postgres: PostgresConfiguration {
         var configuration = PostgresConfiguration(connectionString: database.url.reveal)
         configuration.maximumConnections = database.poolSize
+        // Those who were let in are finished; the door looks at LOCKSTEP_DATABASE_MAX_WAITING.
+        configuration.maximumWaiters = database.maximumWaiting + load.maximumRequests + load.maximumFeedReaders + 512
         configuration.acquireTimeout = database.acquireTimeout
         configuration.statementTimeout = database.statementTimeout
         configuration.usesPreparedStatements = database.usesPreparedStatements
@@ -31,7 +33,10 @@ extension Settings {
             charges: ChargeSettlement.Rules(failureSettle: rules.failureSettle, declines: try renewal.declines()),
             renewal: try renewalRules(), expiryNotice: renewal.expiryNotice, expiryZone: renewal.expiryZone,
             references: PaymentReference(separator: rules.referenceSeparator),
-            healing: HealingSchedule(pending: pending, unknown: unknown), lease: work.lease, gateLease: gate.lease,
+            healing: HealingSchedule(pending: pending, unknown: unknown),
+            discrepancies: OrderDiscrepancies.Rules(
+                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
+            gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 
@@ -45,6 +50,7 @@ extension Settings {
     var server: HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration(host: http.listen.host, port: http.listen.port)
         configuration.maximumConnections = http.maximumConnections
+        configuration.maximumRequestsInFlight = maximumRequestsInFlight
         // Each thread looks over its own connections; two halve what thousands of idle ones cost the others.
         configuration.threads = 2
         configuration.maximumBodyBytes = { _, path in

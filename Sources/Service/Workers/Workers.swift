@@ -11,6 +11,10 @@ public struct Workers: Sendable {
     let authenticator: StoreAuthenticator
     let bells: Bells
     let notifications: NotificationMetrics
+    /// See ``PaymentStore/oldestSnapshotAge()``.
+    let oldestSnapshot: GaugeFamily?
+    /// How many discrepancies are open, by class.
+    let discrepancies: GaugeFamily?
     /// Nil where no address is set: the shop reads the feed.
     let events: EventPusher?
     let log: Log
@@ -25,6 +29,8 @@ public struct Workers: Sendable {
         public var readings: Duration = .seconds(1)
         public var settling: Duration = .seconds(1)
         public var tidying: Duration = .seconds(60)
+        /// What has become a discrepancy by its age alone.
+        public var ageing: Duration = .seconds(10)
         /// When it was counted what waits.
         public var counting: Duration = .seconds(10)
         /// When it was noted that a key was used.
@@ -41,12 +47,16 @@ public struct Workers: Sendable {
 
     init(
         orchestrator: Orchestrator, authenticator: StoreAuthenticator, bells: Bells, notifications: NotificationMetrics,
-        events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
+        oldestSnapshot: GaugeFamily? = nil, discrepancies: GaugeFamily? = nil, events: EventPusher? = nil, log: Log,
+        pace: Pace = Pace(),
+        isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
         self.bells = bells
         self.notifications = notifications
+        self.oldestSnapshot = oldestSnapshot
+        self.discrepancies = discrepancies
         self.events = events
         self.log = log
         self.pace = pace
@@ -61,10 +71,14 @@ public struct Workers: Sendable {
                     try await authenticator.flush()
                     return 0
                 }
+                // What was seen since the last time isn't lost with the process that ends in order.
+                try? await authenticator.flush()
             }
             group.addTask {
                 await loop(every: pace.counting, orWhen: bells.time) {
                     try await countNotifications()
+                    oldestSnapshot?.set(try await orchestrator.store.oldestSnapshotAge())
+                    try await countDiscrepancies()
                     return 0
                 }
             }
@@ -97,6 +111,13 @@ public struct Workers: Sendable {
             group.addTask {
                 await loop(every: pace.settling, orWhen: bells.time) {
                     try await orchestrator.store.settleDue(limit: 200)
+                }
+            }
+            group.addTask {
+                await loop(every: pace.ageing, orWhen: bells.time) {
+                    let opened = try await orchestrator.store.openAgedDiscrepancies(limit: 200)
+                    if opened > 0 { bells.feed.ring() }
+                    return opened
                 }
             }
             group.addTask {
@@ -136,6 +157,12 @@ public struct Workers: Sendable {
         notifications.show(
             try await orchestrator.store.notificationStanding(),
             lastAt: try await orchestrator.store.lastNotificationAt())
+    }
+
+    private func countDiscrepancies() async throws {
+        guard let discrepancies else { return }
+        let open = try await orchestrator.store.countOpenDiscrepancies()
+        for kind in Discrepancy.Class.allCases { discrepancies.set(open[kind] ?? 0, kind.rawValue) }
     }
 
     /// Of the notifications in one transaction: enough that its dozen of statements cost little for each, few enough that
@@ -237,17 +264,29 @@ public struct Workers: Sendable {
 }
 
 extension ParsedNotification {
-    /// What the books make of it. One that names no execution can't be matched by anything that is certain.
+    /// What the books make of it.
     var meaning: NotificationMeaning {
         switch self {
         case .facts(let notification):
             if let execution = notification.executionID {
                 .facts(notification.facts, about: execution, event: notification.event)
             } else {
-                .ignored(event: notification.event)
+                notification.hint()
             }
-        case .ignored(let notification): .ignored(event: notification.event)
+        case .ignored(let notification): notification.hint()
+        case .undecided(let notification, let reason): notification.hint(reason: reason)
         case .unreadable(let reason): .unreadable(reason: reason)
         }
+    }
+}
+
+extension PayrailsNotification {
+    /// Something happened to an execution, and reading it tells what. One that is known by its reference alone could be
+    /// another with the same reference, so what is said of it isn't taken for a fact.
+    fileprivate func hint(reason: String? = nil) -> NotificationMeaning {
+        // Each order has one of these, and what it tells was known when the execution was made.
+        if event == "executionCreated" { return .ignored(event: event) }
+        if let executionID { return .hint(.execution(executionID), event: event, reason: reason) }
+        return merchantReference.map { .hint(.reference($0), event: event, reason: reason) } ?? .ignored(event: event)
     }
 }

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import TestKit
 import Testing
 
 @testable import HTTPServer

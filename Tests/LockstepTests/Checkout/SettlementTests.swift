@@ -241,6 +241,31 @@ struct SettlementTests {
         #expect(over.checkout.status == .expired && over.checkout.lease == nil)
     }
 
+    @Test("an order that was told to be expired is told so once, whatever is tried on it afterwards")
+    func expiredOnce() {
+        let expired = settle(S.checkout(), S.execution(1, .created), now: 3600).checkout
+        for state in [ExecutionState.processing, .needsCustomer, .unknown, .cancelled, .failed, .created] {
+            let tried = settle(expired, S.execution(1, state, authorized: nil, failedAt: 3650), now: 3700)
+            #expect(tried.checkout.status == .expired && tried.effects.isEmpty, "\(state)")
+        }
+    }
+
+    @Test("a payment and its whole refund that are learned together are both told, in their order")
+    func refundedTogether() {
+        let settled = settle(S.checkout(), S.execution(1, .refunded, captured: 5749))
+        #expect(settled.checkout.status == .refunded && settled.checkout.keptExecution == S.execution(1))
+        #expect(settled.effects == [.event(.checkoutPaid), .event(.checkoutRefunded)])
+        #expect(settle(settled.checkout, S.execution(1, .refunded, captured: 5749)).effects.isEmpty)
+        // What paid for another amount, or was taken back by us, never paid.
+        #expect(settle(S.checkout(), S.execution(1, .refunded, authorized: 1)).checkout.keptExecution == nil)
+        let ours = settle(S.checkout(), S.execution(1, .refunded, cancel: .mismatch, reported: true))
+        #expect(ours.checkout.keptExecution == nil && ours.effects.isEmpty)
+        // It proves which amount a change came to, as money that is held does.
+        let moved = settle(
+            S.checkout(amountState: .unknown), S.execution(1, .refunded, authorized: 6000, captured: 6000), move: 6000)
+        #expect(moved.checkout.amount == S.money(6000) && moved.checkout.status == .refunded)
+    }
+
     @Test("when the kept one is cancelled or wholly refunded, so is the checkout, once")
     func keptGone() {
         let paid = S.checkout(status: .paid, kept: 1)

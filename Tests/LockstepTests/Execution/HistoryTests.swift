@@ -74,7 +74,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("all notifications lost: one read at the end says it all (M4)")
+    @Test("all notifications lost: one read at the end says it all (M4, O4)")
     func readsOnly() {
         forEachHistory("reads") { history, _ in
             guard history.isReadable else { return nil }

@@ -124,12 +124,31 @@ struct GateTests {
         var now = 100.0
     }
 
-    @Test("every reason has a sentence for the customer that gives nothing away")
-    func messages() {
-        for reason in Gate.Reason.allCases {
-            #expect(reason.message.hasSuffix(".") && reason.message.count > 20)
-            #expect(!reason.message.lowercased().contains("lockstep") && !reason.message.contains("execution"))
+    @Test("what the shop said yes to must still be what is there: amount and basket, also one without a version")
+    func approved() {
+        func ask(_ seen: Checkout, then now: Checkout, basket: String? = nil) -> Gate.Reason? {
+            Gate.refusal(
+                of: Gate.Question(
+                    execution: S.execution(1), paymentMethodCode: "card", amount: nil, basketVersion: basket),
+                checkout: now, execution: S.execution(1, .created), approved: Gate.Basket(of: seen), now: S.at(100))
         }
+        #expect(ask(S.checkout(), then: S.checkout()) == nil)
+        #expect(ask(S.checkout(basketVersion: "b1"), then: S.checkout(basketVersion: "b1"), basket: "b1") == nil)
+        var dearer = S.checkout(basketVersion: "b2")
+        dearer.amount = S.money(5750)
+        var execution = S.execution(1, .created)
+        execution.amount = dearer.amount
+        let question = Gate.Question(
+            execution: execution.id, paymentMethodCode: "card", amount: nil, basketVersion: nil)
+        #expect(
+            Gate.refusal(
+                of: question, checkout: dearer, execution: execution, approved: Gate.Basket(of: S.checkout()),
+                now: S.at(100)) == .amountMismatch)
+        #expect(ask(S.checkout(basketVersion: "b1"), then: S.checkout(basketVersion: "b2")) == .basketChanged)
+        #expect(ask(S.checkout(), then: S.checkout(basketVersion: "b1")) == .basketChanged)
+        #expect(ask(S.checkout(basketVersion: "b1"), then: S.checkout()) == .basketChanged)
+        // What stands before it in the contract's list still does.
+        #expect(ask(S.checkout(), then: S.checkout(status: .cancelled, basketVersion: "b1")) == .checkoutCancelled)
     }
 }
 

@@ -6,13 +6,13 @@ import Testing
 extension Sample {
     static func operation(
         _ kind: PaymentOperation.Kind, _ minor: Int64? = nil, state: PaymentOperation.State = .acknowledged,
-        actionID: String? = nil
+        actionID: String? = nil, isFinal: Bool? = false
     ) -> PaymentOperation {
         PaymentOperation(
             id: OperationID(execution(50).uuid), kind: kind, owner: .checkout(checkoutID()),
             execution: ExecutionReference(id: execution(1), workflowCode: "payment-acceptance"),
-            key: IdempotencyKey(execution(60).uuid), state: state, amount: minor.map { money($0) }, actionID: actionID,
-            createdAt: at(0))
+            key: IdempotencyKey(execution(60).uuid), state: state, amount: minor.map { money($0) },
+            isFinalCapture: isFinal, actionID: actionID, createdAt: at(0))
     }
 }
 
@@ -47,6 +47,24 @@ struct LifecycleTests {
         #expect(throws: Lifecycle.Refusal.currencyMismatch) {
             try Lifecycle.capture(S.money(1, "USD"), of: part, open: [])
         }
+    }
+
+    @Test("after a final capture nothing is left, unless it failed or was undone", arguments: [nil, true])
+    func afterFinal(_ isFinal: Bool?) throws {
+        var part = known(.partiallyCaptured, captured: 2000)
+        for state in [PaymentOperation.State.prepared, .sent, .acknowledged, .unknown, .succeeded] {
+            let capture = S.operation(.capture, 2000, state: state, actionID: "a", isFinal: isFinal)
+            #expect(throws: Lifecycle.Refusal.notCapturable) {
+                try Lifecycle.capture(S.money(1), of: part, open: [], captures: [capture])
+            }
+        }
+        let failed = S.operation(.capture, 2000, state: .failed, isFinal: isFinal)
+        #expect(try Lifecycle.capture(nil, of: part, open: [], captures: [failed]) == S.money(3749))
+        let worked = S.operation(.capture, 2000, state: .succeeded, actionID: "a", isFinal: isFinal)
+        part.actions["a"] = ActionResult(action: "capture", success: false, amount: S.money(2000), reason: nil)
+        #expect(try Lifecycle.capture(nil, of: part, open: [], captures: [worked]) == S.money(3749))
+        let more = S.operation(.capture, 2000, state: .succeeded, isFinal: false)
+        #expect(try Lifecycle.capture(nil, of: part, open: [], captures: [more]) == S.money(3749))
     }
 
     @Test(

@@ -20,7 +20,8 @@ struct Bench: Sendable {
     let router: Router
 
     init(
-        _ routes: [Route], corsOrigins: Set<String> = [],
+        _ routes: [Route], corsOrigins: Set<String> = [], admission: Admission = Admission(),
+        rateLimits: RateLimits = RateLimits(),
         explain: @escaping @Sendable (any Error) -> Problem? = { _ in nil }
     ) {
         let lines = lines
@@ -29,7 +30,7 @@ struct Bench: Sendable {
             Router.Surroundings(
                 authenticator: doorman, idempotency: keeper,
                 log: Log(minimum: .debug, writer: LogWriter { lines.add($0) }), metrics: HTTPMetrics(metrics),
-                corsOrigins: corsOrigins, explain: explain))
+                corsOrigins: corsOrigins, admission: admission, rateLimits: rateLimits, explain: explain))
     }
 
     /// Sends a request. `token` nil sends no `Authorization`.
@@ -114,7 +115,7 @@ final class MemoryKeeper: IdempotencyKeeper {
             switch state.entries[name] {
             case nil:
                 state.entries[name] = .running(context.requestHash)
-                return .fresh
+                return .fresh(until: Timestamp(seconds: 0))
             case .running(let hash): return hash == context.requestHash ? .inUse : .reused
             case .done(let hash, let answer): return hash == context.requestHash ? .replay(answer) : .reused
             }
@@ -128,7 +129,7 @@ final class MemoryKeeper: IdempotencyKeeper {
         }
     }
 
-    func release(_ context: IdempotencyContext) async throws {
+    func release(_ context: IdempotencyContext, until: Timestamp) async throws {
         state.withLock { _ = $0.entries.removeValue(forKey: Name(owner: context.owner, key: context.key)) }
     }
 }

@@ -122,7 +122,11 @@ struct FieldReaderTests {
 
     @Test("UUIDs are written in full")
     func uuids() {
-        for text in ["", "x", "0197c0de00007000800000000000001", "{0197c0de-0000-7000-8000-000000000001}"] {
+        // Foundation would read the last one, with a 0 for the digit that is none.
+        for text in [
+            "", "x", "0197c0de00007000800000000000001", "{0197c0de-0000-7000-8000-000000000001}",
+            "0197c0de-0000-7000-8000-00000000000g",
+        ] {
             #expect(faults("{\"a\":\"\(text)\"}") { $0.uuid("a") }.count == 1)
             #expect(faults("{\"a\":\"\(text)\"}") { $0.id("a", as: CheckoutID.self) }.count == 1)
         }
@@ -166,7 +170,7 @@ struct FieldReaderTests {
             try FieldReader.read(body, unknownMembers: .refused) { $0.optional.change("endsOn") { $0.date($1) } }
         }
         #expect(try change([:]) == .leave)
-        #expect(try change(["endsOn": nil]) == .clear)
+        #expect(try change(["endsOn": .null]) == .clear)
         #expect(try change(["endsOn": "2026-12-31"]) == .set(CivilDate(year: 2026, month: 12, day: 31)))
         #expect(throws: Problem.self) { try change(["endsOn": "2026-02-30"]) }
     }

@@ -20,7 +20,7 @@ struct IdempotencyTests {
     }
     private let body = #"{"a":1,"b":"x"}"#
 
-    @Test("a required key that is missing is 400, and nothing runs")
+    @Test("I9: a required key that is missing is 400, and nothing runs")
     func missing() async {
         let bench = bench { _ in .ok([:]) }
         let answer = await bench.send("POST", "/v1/charges", body: body)
@@ -51,7 +51,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("the same request gets the stored answer and says so; its order of members and spacing don't matter")
+    @Test("I9: the same request gets the stored answer and says so; its order of members and spacing don't matter")
     func replay() async {
         let bench = bench { _ in Answer.created(["n": 1], location: "/v1/charges/1") }
         let first = await bench.send("POST", "/v1/charges", ["Idempotency-Key": "k"], body: body)
@@ -73,7 +73,7 @@ struct IdempotencyTests {
         #expect(tally.hits == 1)
     }
 
-    @Test("another body, path or query under the key is 422")
+    @Test("I9: another body, path or query under the key is 422")
     func reused() async {
         let bench = bench { _ in .ok([:]) }
         _ = await bench.send("POST", "/v1/charges", ["Idempotency-Key": "k"], body: body)
@@ -93,7 +93,7 @@ struct IdempotencyTests {
         #expect(tally.hits == 2)
     }
 
-    @Test("while the first is running, the same request is 409 with Retry-After")
+    @Test("I5, I9: while the first is running, the same request is 409 with Retry-After")
     func inUse() async {
         let gate = Gate()
         let bench = bench { _ in
@@ -111,7 +111,7 @@ struct IdempotencyTests {
         #expect(tally.hits == 1)
     }
 
-    @Test("a 5xx, thrown or returned, and a come-back-later aren't stored: the same request goes on")
+    @Test("I10: a 5xx, thrown or returned, and a come-back-later aren't stored: the same request goes on")
     func unstored() async {
         struct Broken: Error {}
         let answers: [Route.Handler] = [

@@ -213,7 +213,7 @@ struct SettingsTests {
         }
     }
 
-    @Test("what settings contradict is told")
+    @Test("W12: what settings contradict is told, a lease above all that a step can outlast")
     func contradictions() {
         #expect(faults(["LOCKSTEP_LEASE_SECONDS": "26"]) == ["LOCKSTEP_LEASE_SECONDS"])
         #expect(faults(["LOCKSTEP_LEASE_SECONDS": "27"]).isEmpty)
@@ -221,6 +221,10 @@ struct SettingsTests {
         #expect(faults(["LOCKSTEP_PREPAYMENT_BUDGET_MS": "10000"]) == ["LOCKSTEP_PREPAYMENT_BUDGET_MS"])
         #expect(faults(["LOCKSTEP_UNRESOLVED_AFTER": "10s"]) == ["LOCKSTEP_UNRESOLVED_AFTER"])
         #expect(faults(["LOCKSTEP_OVERDUE_AFTER": "60s"]) == ["LOCKSTEP_OVERDUE_AFTER"])
+        let personalData = "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS"
+        #expect(faults([personalData: "89"]) == [personalData])
+        #expect(faults([personalData: "90"]).isEmpty)
+        #expect(faults(["LOCKSTEP_RETAIN_EVENTS_DAYS": "401"]) == [personalData])
         #expect(faults(["LOCKSTEP_EVENTS_URL": "https://shop.example"]) == ["LOCKSTEP_EVENTS_SECRET"])
         #expect(faults(["LOCKSTEP_PREPAYMENT_HOOK_URL": "https://shop.example"]) == ["LOCKSTEP_PREPAYMENT_HOOK_SECRET"])
     }

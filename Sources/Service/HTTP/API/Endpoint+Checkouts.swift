@@ -56,7 +56,7 @@ extension Endpoint {
 
     public static let prePayment = Endpoint(
         "prePayment", "POST", "/v1/pre-payment", access: .scopeOrClient(.checkouts, checkout: nil),
-        body: .json(optional: false),
+        body: .json(optional: false), lane: .gate,
         summary: "Says whether the customer may pay now. Always answers 200 to a request that is well formed.",
         request: "PrePayment", responses: [.json(200, "GateDecision", "Proceed, or refuse with a reason.")])
 }

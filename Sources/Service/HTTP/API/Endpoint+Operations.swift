@@ -2,7 +2,7 @@ import Basics
 
 extension Endpoint {
     public static let readEvents = Endpoint(
-        "readEvents", "GET", "/v1/events", access: .anyKey,
+        "readEvents", "GET", "/v1/events", access: .anyKey, lane: .feed,
         summary: "The feed of everything that changed. A key sees what its scopes reach.",
         query: [
             .after, .limit(maximum: 500),
@@ -47,27 +47,27 @@ extension Endpoint {
     private static func notification(_ name: String, _ pattern: PathPattern) -> Endpoint {
         Endpoint(
             name, "POST", pattern, access: .open, body: .raw(maximumBytes: maximumNotificationBytes),
-            summary: "Takes a notification of Payrails, proven by X-Signature over its bytes.",
+            lane: .notifications, summary: "Takes a notification of Payrails, proven by X-Signature over its bytes.",
             responses: [.json(200, "Nothing", "It is on disk.")],
             problems: [.badSignature, .tooLarge, .notFound, .unavailable])
     }
 
     public static let health = Endpoint(
-        "health", "GET", "/healthz", access: .open, summary: "Whether the process is alive.",
+        "health", "GET", "/healthz", access: .open, lane: .probes, summary: "Whether the process is alive.",
         responses: [.json(200, "Health", "It is.")])
 
     public static let readiness = Endpoint(
-        "readiness", "GET", "/readyz", access: .open,
+        "readiness", "GET", "/readyz", access: .open, lane: .probes,
         summary: "Whether it can serve: the database is there and has this version's tables.",
         responses: [.json(200, "Health", "It can.")], problems: [.unavailable])
 
     public static let metrics = Endpoint(
-        "metrics", "GET", "/metrics", access: .open, summary: "Numbers for Prometheus.",
+        "metrics", "GET", "/metrics", access: .open, lane: .probes, summary: "Numbers for Prometheus.",
         responses: [
             Response(status: 200, schema: "Text", contentType: Metrics.contentType, description: "The numbers.")
         ])
 
     public static let openAPI = Endpoint(
-        "openAPI", "GET", "/openapi.json", access: .open, summary: "This document.",
+        "openAPI", "GET", "/openapi.json", access: .open, lane: .probes, summary: "This document.",
         responses: [.json(200, "Document", "The document.")])
 }

@@ -116,6 +116,11 @@ extension OpenAPIDocument {
                 "If-Match", "The amountVersion that the change is based on.", required: true,
                 ["type": "string", "pattern": "^\"(0|[1-9][0-9]*)\"$"])
         }
+        if endpoint.lane == .gate {
+            header(
+                "Accept-Language", "What the customer reads; a message comes in the best of the table's languages.",
+                required: false, ["type": "string"])
+        }
         header(
             "X-Request-Id", "Comes back in the answer, and stands in every line of the log.", required: false,
             ["type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"])
@@ -148,6 +153,17 @@ extension OpenAPIDocument {
             "description": "`true` where the answer was given before.", "schema": ["type": "string", "enum": ["true"]],
         ],
         "Retry-After": ["description": "Seconds.", "schema": ["type": "integer", "minimum": 0]],
+        "Content-Language": [
+            "description": "The message's, unless the shop's own check has worded it.", "schema": ["type": "string"],
+        ],
+        "RateLimit": [
+            "description": "`\"client\";r=119;t=1`: what is left of the quota, and the seconds until all of it is.",
+            "schema": ["type": "string"],
+        ],
+        "RateLimit-Policy": [
+            "description": "`\"client\";q=120;w=60`: the quota and its seconds (draft-ietf-httpapi-ratelimit-headers).",
+            "schema": ["type": "string"],
+        ],
         "WWW-Authenticate": ["description": "`Bearer`.", "schema": ["type": "string"]],
         "Allow": ["description": "The methods that the path knows.", "schema": ["type": "string"]],
     ]
@@ -159,8 +175,10 @@ extension OpenAPIDocument {
     private static func answer(_ response: Endpoint.Response, _ endpoint: Endpoint) -> JSON {
         var fields = [header("X-Request-Id")]
         if endpoint.idempotency != .none { fields.append(header("Idempotent-Replayed")) }
+        if endpoint.lane == .gate { fields.append(header("Content-Language")) }
         if response.schema == "Checkout" { fields.append(header("ETag")) }
         if response.status == 201 { fields.append(header("Location")) }
+        if endpoint.isRateLimited { fields += [header("RateLimit"), header("RateLimit-Policy")] }
         return .compact([
             "description": .string(response.description),
             "headers": .object(Dictionary(fields, uniquingKeysWith: { first, _ in first })),
@@ -172,6 +190,7 @@ extension OpenAPIDocument {
     static func problems(of endpoint: Endpoint) -> [ProblemKind] {
         var kinds = endpoint.problems + [.malformedRequest, .internalError, .unavailable]
         if endpoint.access != .open { kinds += [.unauthorized, .forbidden, .invalid, .cardNumber] }
+        if endpoint.isRateLimited { kinds.append(.tooManyRequests) }
         if case .scopeOrClient = endpoint.access { kinds.append(.notFound) }
         if !endpoint.pattern.parameterNames.isEmpty { kinds.append(.notFound) }
         if case .json = endpoint.body { kinds += [.notJSON, .tooLarge, .unsupportedMediaType] }
@@ -198,6 +217,7 @@ extension OpenAPIDocument {
             if entry.value.contains(where: { $0.usualRetryAfterSeconds != nil }) {
                 fields.append(header("Retry-After"))
             }
+            if entry.key == 429 { fields += [header("RateLimit"), header("RateLimit-Policy")] }
             if entry.key == 401 { fields.append(header("WWW-Authenticate")) }
             if entry.key == 405 { fields.append(header("Allow")) }
             all["Problem\(entry.key)"] = [

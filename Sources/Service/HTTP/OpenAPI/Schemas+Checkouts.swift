@@ -1,4 +1,5 @@
 import Basics
+import Lockstep
 
 extension Schemas {
     static let checkouts: [String: JSON] = [
@@ -43,7 +44,7 @@ extension Schemas {
             "Proceed, or refuse. `message` is fit for a customer.",
             [
                 "decision": words(["proceed", "refuse"]), "valid": flag, "reason?": words(gateReasons),
-                "message?": word, "executionId": word,
+                "message?": text(upTo: GateMessages.maximumCharacters), "executionId": word,
             ],
             example: [
                 "decision": "proceed", "valid": true, "executionId": "0197c0de-0000-7000-8000-000000000002",

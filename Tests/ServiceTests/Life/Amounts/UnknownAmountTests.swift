@@ -35,7 +35,7 @@ struct UnknownAmountTests {
         #expect(try await lockstep.gate(order.execution) == "proceed")
     }
 
-    @Test("an error that came after the effect is looked into, and the answer is the truth")
+    @Test("W10, L6: an error that came after the effect is looked into, and the answer is the truth")
     func effectIsSeen() async throws {
         let lockstep = try await Self.alone.value
         for kind in [SandboxFault.Kind.errorAfter(status: 500), .halfBody, .html(status: 200, effect: true)] {
@@ -133,7 +133,7 @@ struct UnknownAmountTests {
         #expect(Set(keys).count == 1)
     }
 
-    @Test("a payment decides what the amount was", arguments: [true, false])
+    @Test("W11: a payment decides what the amount was", arguments: [true, false])
     func paymentDecides(_ happened: Bool) async throws {
         let lockstep = try await Self.withWorkers.value
         let order = try await lockstep.order()

@@ -98,7 +98,7 @@ struct AmountContractTests {
         #expect(try await lockstep.events(order, atLeast: 1) == ["checkout.created"])
     }
 
-    @Test("the amount stands still while a payment starts or runs, and after it")
+    @Test("L5: the amount stands still while a payment starts or runs, and after it")
     func standsStill() async throws {
         let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
         let body: JSON = ["amount": lockstep.money("60.00")]
@@ -131,7 +131,7 @@ struct AmountContractTests {
         #expect(now.here == "49.99" && now.there == "49.99")
     }
 
-    @Test("of many who change the same version at once one wins, and here and there agree")
+    @Test("L5: of many who change the same version at once one wins, and here and there agree")
     func concurrent() async throws {
         let order = try await lockstep.order()
         let shop = try lockstep.shop

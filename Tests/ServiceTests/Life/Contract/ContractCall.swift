@@ -87,6 +87,8 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
             "POST", "refund", .payments, path: { "/v1/executions/\($0.execution)/refund" }, body: { _ in [:] }),
         ContractCall("GET", "operation", .payments, path: { "/v1/operations/\($0.checkout)" }),
         ContractCall(
+            "POST", "resolve", .ops, path: { "/v1/discrepancies/\($0.checkout)/resolve" }, body: { _ in ["note": "x"] }),
+        ContractCall(
             "PATCH", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" },
             body: { _ in ["default": true] }),
         ContractCall("DELETE", "instrument", .instruments, path: { "/v1/instruments/\($0.checkout)" }),
@@ -127,6 +129,7 @@ struct ContractCall: Sendable, CustomTestStringConvertible {
                     ]
                 }),
             ContractCall("GET", "events", nil, path: { _ in "/v1/events" }),
+            ContractCall("GET", "discrepancies", .ops, path: { _ in "/v1/discrepancies" }),
             ContractCall(
                 "POST", "tokenizations", .instruments, path: { _ in "/v1/tokenizations" },
                 body: { ["holderReference": .string($0.reference)] }),

@@ -79,7 +79,7 @@ struct CreationTests {
         #expect(try await lockstep.gate(order.execution, as: order.token) == "proceed")
     }
 
-    @Test("what nobody knows is found out by a worker, and the order can be paid", arguments: Doubt.all)
+    @Test("W10: what nobody knows is found out by a worker, and the order can be paid", arguments: Doubt.all)
     func healed(_ doubt: Doubt) async throws {
         let lockstep = try await Self.withWorkers.value
         let reference = freshWord("order")

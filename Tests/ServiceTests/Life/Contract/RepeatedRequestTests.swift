@@ -103,7 +103,7 @@ struct RepeatedRequestTests {
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
     }
 
-    @Test("a capture that is asked for many times at once under one key takes the money once")
+    @Test("W8: a capture that is asked for many times at once under one key takes the money once")
     func oneCapture() async throws {
         let order = try await lockstep.paidOrder()
         let shop = try lockstep.shop

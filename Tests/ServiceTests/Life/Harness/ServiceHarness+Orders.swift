@@ -4,6 +4,8 @@ import PayrailsSandbox
 import TestKit
 import Testing
 
+@testable import Service
+
 /// A checkout as the shop that created it knows it.
 struct Order: Sendable {
     let reference: String
@@ -86,14 +88,28 @@ extension ServiceHarness {
     func gate(
         _ execution: String, _ more: [String: JSON] = [:], as token: String? = nil
     ) async throws -> String {
+        let answer = try await gateAnswer(execution, more, as: token).json
+        return try #require(answer["reason"]?.string ?? answer["decision"]?.string)
+    }
+
+    /// The whole answer of the pre-payment check, which is always of one form.
+    func gateAnswer(
+        _ execution: String, _ more: [String: JSON] = [:], as token: String? = nil, language: String? = nil,
+        of service: LockstepService? = nil
+    ) async throws -> JSONCaller.Reply {
         let body: JSON = .object(
             more.merging(["executionId": .string(execution), "paymentMethodCode": "card"]) { given, _ in given })
-        let reply = try await shop.with(token: token ?? key).post("/v1/pre-payment", body)
+        var headers: HTTPHeaders = [:]
+        headers["Accept-Language"] = language
+        let reply = try await caller(of: service ?? self.service).with(token: token ?? key).post(
+            "/v1/pre-payment", body, headers: headers)
         try #require(reply.status == 200, "\(reply.text)")
-        let decision = try #require(reply.json["decision"]?.string)
-        #expect(reply.json["valid"]?.bool == (decision == "proceed"))
-        #expect((reply.json["message"] == nil) == (decision == "proceed"))
-        return reply.json["reason"]?.string ?? decision
+        let mayPay = reply.json["decision"] == "proceed"
+        #expect(mayPay || reply.json["decision"] == "refuse")
+        #expect(reply.json["valid"]?.bool == mayPay && reply.json["executionId"]?.string == execution)
+        let members = Set((reply.json.object ?? [:]).keys)
+        #expect(members == Set(["decision", "valid", "executionId"] + (mayPay ? [] : ["reason", "message"])))
+        return reply
     }
 
     /// A new session, as the app asks for it.

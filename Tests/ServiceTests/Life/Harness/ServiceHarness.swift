@@ -25,6 +25,7 @@ final class ServiceHarness: Sendable {
     /// A merchant key with every scope.
     let key: String
     private let services: Mutex<[LockstepService]>
+    private let programs = Mutex<[ServedProgram]>([])
 
     /// The key that the stand-in signs with, for the endpoint `try`.
     static let notificationKey = "6f2d9c1b-notification-key-of-the-tests"
@@ -35,7 +36,8 @@ final class ServiceHarness: Sendable {
         "LOCKSTEP_LISTEN": "127.0.0.1:0", "LOCKSTEP_LOG_LEVEL": "debug", "LOCKSTEP_POLL_MS": "20",
         "LOCKSTEP_DATABASE_POOL_SIZE": "12", "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS": "10000",
         "LOCKSTEP_HEAL_UNKNOWN": "50ms,100ms,200ms,500ms", "LOCKSTEP_HEAL_PENDING": "200ms,500ms,1s",
-        "LOCKSTEP_PREPAYMENT_BUDGET_MS": "9000", "PAYRAILS_REQUESTS_PER_SECOND": "0",
+        "LOCKSTEP_PREPAYMENT_BUDGET_MS": "9000", "LOCKSTEP_RATE_LIMIT_MERCHANT_PER_SECOND": "0",
+        "LOCKSTEP_RATE_LIMIT_CLIENT_PER_MINUTE": "0", "PAYRAILS_REQUESTS_PER_SECOND": "0",
         "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)", "LOCKSTEP_RETURN_URL": "https://shop.example/back",
     ]
 
@@ -109,8 +111,13 @@ final class ServiceHarness: Sendable {
         return service
     }
 
-    /// Stops every service; the database and the stand-in go on.
+    /// Stops every service and program; the database and the stand-in go on.
     func stopServices() async {
+        let programs = programs.withLock { programs in
+            defer { programs = [] }
+            return programs
+        }
+        for program in programs where program.isRunning { _ = await program.end(by: SIGTERM) }
         let running = services.withLock { services in
             defer { services = [] }
             return services
@@ -125,6 +132,21 @@ final class ServiceHarness: Sendable {
         await books.shutdown()
     }
 
+    /// Starts `lockstep serve` as a process of its own on the same books; callers reach it where no service runs here.
+    func startProgram(
+        _ arguments: [String] = [], _ changes: [String: String] = [:]
+    ) async throws -> ServedProgram {
+        let program = try await ServedProgram(
+            arguments, environment: environment.merging(changes) { _, changed in changed })
+        let all = programs.withLock { programs in
+            programs.append(program)
+            return programs.filter(\.isRunning)
+        }
+        sandbox.setNotificationTargets(
+            all.map { NotificationTarget(url: $0.baseURL + Self.endpoint, key: Self.notificationKey) })
+        return program
+    }
+
     var service: LockstepService {
         get throws {
             let first = services.withLock { $0.first }
@@ -135,9 +157,14 @@ final class ServiceHarness: Sendable {
     // MARK: callers
 
     /// As the shop, with every scope.
-    var shop: JSONCaller { get throws { caller(of: try service).with(token: key) } }
+    var shop: JSONCaller { get throws { try stranger.with(token: key) } }
     /// Without any credentials.
-    var stranger: JSONCaller { get throws { caller(of: try service) } }
+    var stranger: JSONCaller {
+        get throws {
+            if let program = programs.withLock({ $0.last(where: \.isRunning) }) { return program.stranger }
+            return caller(of: try service)
+        }
+    }
     /// As the app, with its client token.
     func app(_ order: Order) throws -> JSONCaller { try stranger.with(token: order.token) }
 

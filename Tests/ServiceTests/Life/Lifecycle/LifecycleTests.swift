@@ -56,6 +56,25 @@ struct LifecycleTests {
         #expect(try await lockstep.becomes("refunded", order))
     }
 
+    @Test("after a final capture, and while one is in flight, nothing is left to capture")
+    func finalCapture() async throws {
+        for final: [String: JSON] in [[:], ["final": true]] {
+            let order = try await lockstep.paidOrder("50.00")
+            lockstep.sandbox.add(
+                SandboxFault(.delay(milliseconds: 300), on: .capture, containing: order.execution))
+            async let first = ask("capture", order, "20.00", final)
+            #expect(
+                await waitUntil { lockstep.sandbox.calls(to: .capture).contains { $0.path.contains(order.execution) } })
+            #expect(try await ask("capture", order, "5.00").outcome == "409 not-capturable")
+            try await done(try await first)
+            #expect(try await ask("capture", order, "5.00").outcome == "409 not-capturable")
+            #expect(try await ask("capture", order).outcome == "409 not-capturable")
+            let calls = lockstep.sandbox.calls(to: .capture).filter { $0.path.contains(order.execution) }
+            #expect(calls.count == 1)
+            try await done(try await ask("refund", order, "20.00"))
+        }
+    }
+
     @Test("many partial captures at once never take more than was authorized")
     func racingCaptures() async throws {
         let order = try await lockstep.paidOrder("50.00")
@@ -80,7 +99,7 @@ struct LifecycleTests {
         ].map(Doubt.init)
     }
 
-    @Test("a capture whose answer is lost happens once, and is found out", arguments: Doubt.all)
+    @Test("W10: a capture whose answer is lost happens once, and is found out", arguments: Doubt.all)
     func lostAnswer(_ doubt: Doubt) async throws {
         let order = try await lockstep.paidOrder("50.00")
         lockstep.sandbox.add(SandboxFault(doubt.kind, on: .capture, times: 2, containing: order.execution))

@@ -16,27 +16,61 @@ struct NotificationIntakeTests {
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 
-    @Test("without exactly one right signature over the bytes as they came nothing is kept")
+    @Test("S9, S13: without exactly one right signature over the bytes as they came nothing is kept, and it is counted")
     func signatures() async throws {
+        let refused = #"lockstep_notifications_refused_total{endpoint="two"}"#
+        let before = try await lockstep.stranger.metric(refused) ?? 0
         let body = Data(#"{"event":"executionCreated","note":"\#(freshWord("forged"))"}"#.utf8)
-        let right = sign(body, ServiceHarness.notificationKey)
+        let right = sign(body, "old")
         let twice = HTTPHeaders([.init(name: "X-Signature", value: right), .init(name: "X-Signature", value: right)])
         let wrong: [HTTPHeaders] = [
             [:], ["X-Signature": ""], ["X-Signature": sign(body, "another")], ["X-Signature": right + "="],
-            ["X-Signature": sign(body + Data(" ".utf8), ServiceHarness.notificationKey)],
-            ["X-Signature": "sha256=" + right], ["Signature": right], ["X-Signature": "\(right),\(right)"], twice,
+            ["X-Signature": sign(body + Data(" ".utf8), "old")], ["X-Signature": "sha256=" + right],
+            ["Signature": right], ["X-Signature": "\(right),\(right)"], twice,
+            // Not base64, of another alphabet, too short, too long, in hexadecimal, in lower case.
+            ["X-Signature": String(repeating: "!", count: 44)], ["X-Signature": right.replacing("=", with: "-")],
+            ["X-Signature": String(right.dropLast(4))], ["X-Signature": right + right],
+            ["X-Signature": hmac(body, "old").hexadecimal], ["X-Signature": right.lowercased()],
+            ["X-Signature": right + " " + right],
+            // Right for another endpoint.
+            ["X-Signature": sign(body, ServiceHarness.notificationKey)], ["X-Signature": sign(body, "bare-key")],
+            // What others take for a way around.
+            ["X-Signature": sign(body, "another"), "X-Webhook-Secret": "another", "X-Debug": "1"],
         ]
         for fields in wrong {
-            let reply = try await post(body, to: ServiceHarness.endpoint, fields)
+            let reply = try await post(body, to: "/webhooks/payrails/two", fields)
             #expect(reply.outcome == "401 bad-signature", "\(fields)")
         }
         #expect(try await count(body) == 0)
-        let reply = try await post(body, to: ServiceHarness.endpoint, ["X-Signature": right])
+        #expect(try await lockstep.stranger.metric(refused) ?? 0 >= before + Double(wrong.count))
+        let reply = try await post(body, to: "/webhooks/payrails/two", ["X-Signature": right])
         #expect(reply.status == 200)
         #expect(try await count(body) == 1)
     }
 
-    @Test("each endpoint has its own keys, during a rotation several, and none that wasn't set up")
+    @Test("S13: of what comes with a notification only the body is kept, and nothing is logged")
+    func headers() async throws {
+        let body = Data(#"{"event":"executionCreated","note":"\#(freshWord("kept"))"}"#.utf8)
+        let canary = freshWord("canary")
+        let reply = try await post(
+            body, to: ServiceHarness.endpoint,
+            [
+                "X-Signature": sign(body, ServiceHarness.notificationKey), "Authorization": "Bearer \(canary)",
+                "Cookie": "session=\(canary)", "X-Forwarded-For": canary, "User-Agent": canary,
+            ])
+        #expect(reply.status == 200)
+        #expect(try await waitUntil { try await state(body) == "ignored" })
+        let rows = try await lockstep.books.query(
+            """
+            SELECT notifications::text || encode(body, 'escape') AS row FROM notifications
+            WHERE body_hash = \(Crypto.sha256(body))
+            """
+        ).map { try $0.decode("row", as: String.self) }
+        #expect(rows.count == 1 && rows.allSatisfy { !$0.contains(canary) })
+        #expect(!lockstep.log.text.contains(canary))
+    }
+
+    @Test("S8: each endpoint has its own keys, during a rotation several, and none that wasn't set up")
     func endpoints() async throws {
         func outcome(_ path: String, _ key: String) async throws -> String {
             let body = Data(#"{"event":"x","note":"\#(freshWord("n"))"}"#.utf8)
@@ -53,7 +87,7 @@ struct NotificationIntakeTests {
     }
 
     @Test(
-        "what can't be read, or has no known meaning, is kept and acknowledged",
+        "W16: what can't be read, or has no known meaning, is kept, counted and acknowledged",
         arguments: [
             "", "not json", "{}", "[]", "null", "{\"event\":7}", "{\"event\":\"networkOffersEnrollmentCompleted\"}",
             "{\"event\":\"executionActionCompleted\",\"details\":{}}", "\u{0}\u{1}\u{2}", "<html></html>",
@@ -61,6 +95,8 @@ struct NotificationIntakeTests {
         ])
     func unreadable(_ text: String) async throws {
         let body = Data(text.utf8)
+        let ignored = #"lockstep_notifications_applied_total{state="ignored"}"#
+        let before = try await lockstep.stranger.metric(ignored) ?? 0
         for contentType in ["application/json", "text/plain", ""] {
             let reply = try await post(
                 body, to: ServiceHarness.endpoint,
@@ -69,6 +105,7 @@ struct NotificationIntakeTests {
         }
         #expect(try await count(body) == 1)
         #expect(try await waitUntil { try await state(body) == "ignored" })
+        #expect(try await waitUntil { try await lockstep.stranger.metric(ignored) ?? 0 >= before + 1 })
     }
 
     @Test("a body of a mebibyte is taken, one of a byte more is not")
@@ -78,6 +115,23 @@ struct NotificationIntakeTests {
             let fields: HTTPHeaders = ["X-Signature": sign(body, ServiceHarness.notificationKey)]
             #expect(try await post(body, to: ServiceHarness.endpoint, fields).status == status)
         }
+    }
+
+    @Test("a body that is too long is 413 before it is there: announced, or when it has grown too long")
+    func tooLong() async throws {
+        let head = "POST \(ServiceHarness.endpoint) HTTP/1.1\r\nHost: a\r\n"
+        let announced = try RawClient(port: try lockstep.service.port)
+        announced.write(head + "Content-Length: 1048577\r\n\r\n")
+        let refused = try await announced.reply()
+        #expect(refused.status == 413 && refused.body.contains("urn:lockstep:problem:"))
+
+        let growing = try RawClient(port: try lockstep.service.port)
+        growing.write(head + "Transfer-Encoding: chunked\r\n\r\n")
+        let piece = "10000\r\n" + String(repeating: "x", count: 0x10000) + "\r\n"
+        for _ in 0..<17 { growing.write(piece) }
+        // There is no last chunk: nothing would ever end it.
+        #expect(try await growing.reply().status == 413)
+        #expect(try await growing.isEnded())
     }
 
     @Test("one poisoned notification stops none of the others")
@@ -107,9 +161,9 @@ struct NotificationIntakeTests {
 
     // MARK: tools
 
-    private func sign(_ body: Data, _ key: String) -> String {
-        Crypto.hmacSHA256(key: Data(key.utf8), message: body).base64EncodedString()
-    }
+    private func hmac(_ body: Data, _ key: String) -> Data { Crypto.hmacSHA256(key: Data(key.utf8), message: body) }
+
+    private func sign(_ body: Data, _ key: String) -> String { hmac(body, key).base64EncodedString() }
 
     private func post(_ body: Data, to path: String, _ headers: HTTPHeaders) async throws -> JSONCaller.Reply {
         try await lockstep.stranger.call("POST", path, body: body, headers: headers)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Service
 
-@Suite("What a process left behind right after writing it down, another one finishes")
+@Suite("What a process left behind right after writing it down, another one finishes (Q3)")
 struct LeftBehindTests {
     private static let shared = Task { try await ServiceHarness.start() }
     private let lockstep: ServiceHarness

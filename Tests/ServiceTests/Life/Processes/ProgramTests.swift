@@ -10,28 +10,6 @@ import Testing
 
 @Suite("The program itself: starting, stopping, being killed")
 struct ProgramTests {
-    /// A `lockstep serve` of its own on a harness's books.
-    private struct Serving {
-        let program: BuiltProgram
-        let caller: JSONCaller
-
-        init(_ lockstep: ServiceHarness, _ changes: [String: String] = [:]) async throws {
-            let program = try BuiltProgram(
-                "lockstep", ["serve"], environment: lockstep.environment.merging(changes) { _, changed in changed })
-            var port: String?
-            _ = await waitUntil {
-                port = program.output.firstMatch(of: /"port":([0-9]+)/).map { String($0.1) }
-                return port != nil
-            }
-            self.program = program
-            let url = "http://127.0.0.1:\(try #require(port, "\(program.output)"))"
-            caller = JSONCaller(baseURL: url, token: lockstep.key)
-            lockstep.sandbox.setNotificationTargets([
-                NotificationTarget(url: url + ServiceHarness.endpoint, key: ServiceHarness.notificationKey)
-            ])
-        }
-    }
-
     private func database(_ url: String) -> [String: String] { ["LOCKSTEP_DATABASE_URL": url] }
 
     @Test("migrations may be started many times at once, and again")
@@ -76,32 +54,33 @@ struct ProgramTests {
     @Test("SIGTERM lets the request in flight end, takes no other, and ends with 0")
     func drain() async throws {
         let lockstep = try await ServiceHarness.start(parts: nil)
-        let serving = try await Serving(lockstep)
+        let serving = try await lockstep.startProgram()
+        let shop = try lockstep.shop
         let reference = freshWord("last")
         lockstep.sandbox.add(SandboxFault(.delayAfter(milliseconds: 700), on: .clientInit, containing: reference))
-        async let answer = serving.caller.post(
-            "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
+        async let answer = shop.post("/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("key"))
         #expect(await waitUntil { !lockstep.sandbox.executionIDs(merchantReference: reference).isEmpty })
-        serving.program.signal(SIGTERM)
+        serving.signal(SIGTERM)
         #expect(try await answer.status == 201)
-        let end = await serving.program.ended()
+        let end = await serving.ended()
         #expect(end.status == 0, "\(end.output)")
-        await #expect(throws: (any Error).self) { try await serving.caller.get("/healthz") }
+        await #expect(throws: (any Error).self) { try await shop.get("/healthz") }
         await lockstep.stop()
     }
 
-    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once")
+    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once (Q3)")
     func killed() async throws {
         let lockstep = try await ServiceHarness.start(
             [
                 "LOCKSTEP_LEASE_SECONDS": "5", "PAYRAILS_TOKEN_TIMEOUT_MS": "500", "PAYRAILS_CALL_TIMEOUT_MS": "1500",
             ], parts: nil)
-        let first = try await Serving(lockstep)
+        let first = try await lockstep.startProgram()
+        let caller = try lockstep.shop
         let paid = freshWord("paid")
-        let created = try await first.caller.post("/v1/checkouts", lockstep.newCheckout(paid), key: "paid")
+        let created = try await caller.post("/v1/checkouts", lockstep.newCheckout(paid), key: "paid")
         let order = try lockstep.order(paid, created)
         try lockstep.pay(order.execution)
-        #expect(try await waitUntil { try await first.caller.get(order.path).json["status"] == "paid" })
+        #expect(try await waitUntil { try await caller.get(order.path).json["status"] == "paid" })
         // A creation and a capture have reached Payrails, and their answers are on the way.
         let reference = freshWord("killed")
         for route in [SandboxRoute.clientInit, .capture] {
@@ -110,7 +89,7 @@ struct ProgramTests {
                     .delayAfter(milliseconds: 900), on: route,
                     containing: route == .capture ? order.execution : reference))
         }
-        let (caller, body) = (first.caller, lockstep.newCheckout(reference))
+        let body = lockstep.newCheckout(reference)
         async let creation = try? caller.post("/v1/checkouts", body, key: "killed")
         async let capture = try? caller.post(
             "/v1/executions/\(order.execution)/capture", ["amount": lockstep.money("20.00"), "final": false],
@@ -120,14 +99,14 @@ struct ProgramTests {
                 !lockstep.sandbox.executionIDs(merchantReference: reference).isEmpty
                     && !lockstep.sandbox.calls(to: .capture).isEmpty
             })
-        first.program.signal(SIGKILL)
-        #expect(await first.program.ended().status == 128 + SIGKILL)
+        #expect(await first.end(by: SIGKILL).status == 128 + SIGKILL)
         _ = await (creation, capture)
 
-        let second = try await Serving(lockstep)
+        let second = try await lockstep.startProgram()
+        let next = try lockstep.shop
         #expect(
             try await waitUntil {
-                try await second.caller.get("/v1/checkouts?merchantReference=\(reference)").json["items"]?[0]?[
+                try await next.get("/v1/checkouts?merchantReference=\(reference)").json["items"]?[0]?[
                     "executionId"] != nil
             })
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
@@ -135,8 +114,8 @@ struct ProgramTests {
         var replies: [JSONCaller.Reply] = []
         _ = try await waitUntil {
             replies = [
-                try await second.caller.post("/v1/checkouts", body, key: "killed"),
-                try await second.caller.post(
+                try await next.post("/v1/checkouts", body, key: "killed"),
+                try await next.post(
                     "/v1/executions/\(order.execution)/capture", ["amount": lockstep.money("20.00"), "final": false],
                     key: "capture"),
             ]
@@ -145,14 +124,59 @@ struct ProgramTests {
         #expect(replies.map(\.status) == [201, 202])
         #expect(
             try await waitUntil {
-                try await second.caller.get("/v1/operations/\(replies[1].json["id"]?.string ?? "")").json["state"]
+                try await next.get("/v1/operations/\(replies[1].json["id"]?.string ?? "")").json["state"]
                     == "succeeded"
             })
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
         #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 2999, net: 2000))
-        second.program.signal(SIGTERM)
-        let end = await second.program.ended()
-        #expect(end.status == 0)
+        #expect(await second.end(by: SIGTERM).status == 0)
+        await lockstep.stop()
+    }
+
+    @Test("S8: SIGHUP takes on new webhook keys beside the old one without a restart, and never a broken file")
+    func rotation() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        func write(_ keys: String) throws { try Data(keys.utf8).write(to: file, options: .atomic) }
+        var environment = lockstep.environment
+        environment["PAYRAILS_WEBHOOK_KEYS"] = nil
+        environment["PAYRAILS_WEBHOOK_KEYS_FILE"] = file.path
+        try write("try=old-key")
+        let program = try await ServedProgram(environment: environment)
+        func outcome(_ key: String) async throws -> Int {
+            try await SignedNotification(#"{"event":"x","note":"\#(freshWord("n"))"}"#, key: key)
+                .send(to: program.stranger).status
+        }
+        #expect(try await outcome("old-key") == 200)
+        #expect(try await outcome("new-key") == 401)
+
+        try write("try=new-key,try=old-key\n")
+        program.signal(SIGHUP)
+        #expect(try await waitUntil { try await outcome("new-key") == 200 })
+        #expect(try await outcome("old-key") == 200)
+        // Which key still matches is told without telling the key.
+        let metrics = try await program.stranger.get("/metrics").text
+        let keys = metrics.matches(of: /lockstep_notifications_verified_total\{endpoint="try",key="([0-9a-f]{8})"\}/)
+        #expect(Set(keys.map { String($0.1) }).count == 2)
+
+        for broken in ["try=", "", "TRY=new-key"] {
+            let before = program.log.count { $0 == "\n" }
+            try write(broken)
+            program.signal(SIGHUP)
+            #expect(
+                await waitUntil {
+                    program.log.split(separator: "\n").dropFirst(before).contains {
+                        $0.contains(#""level":"error""#) && $0.contains("webhook key")
+                    }
+                }, "\(broken)")
+            #expect(try await outcome("new-key") == 200)
+        }
+        try write("try=new-key")
+        program.signal(SIGHUP)
+        #expect(try await waitUntil { try await outcome("old-key") == 401 })
+        #expect(try await outcome("new-key") == 200)
+        #expect(await program.end(by: SIGTERM).status == 0)
         await lockstep.stop()
     }
 }

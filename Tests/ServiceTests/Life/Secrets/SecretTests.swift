@@ -25,7 +25,7 @@ struct SecretTests {
         ("an unknown member", { ["surprise": .string($0)] }),
     ]
 
-    @Test("a card number in any field is refused, and is neither logged nor kept", arguments: 0..<8)
+    @Test("a card number in any field is refused, and is neither logged nor kept (P1)", arguments: 0..<8)
     func cardNumbers(_ index: Int) async throws {
         // A number of its own for each case, so that finding it says who let it through.
         let card = Self.cardNumber(index)
@@ -71,7 +71,8 @@ struct SecretTests {
     }
 
     @Test(
-        "no token, key, payload or secret is logged at any level, whatever went wrong; tokens are kept as hashes only")
+        "no token, key, payload or secret is logged at any level, whatever went wrong; tokens are kept as hashes only (P2)"
+    )
     func canaries() async throws {
         let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
         let shop = try lockstep.shop

@@ -101,7 +101,7 @@ struct EndOfOrderTests {
         #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 4999))
     }
 
-    @Test("a session that was being created when the order was given up can't pay it")
+    @Test("W11: a session that was being created when the order was given up can't pay it")
     func cancelledDuringCreation() async throws {
         let order = try await lockstep.order()
         lockstep.sandbox.add(

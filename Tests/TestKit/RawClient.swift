@@ -1,34 +1,33 @@
 import Foundation
 import Glibc
-import TestKit
-
-struct ClientError: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
-}
-
-/// An answer as it came off the wire.
-struct Reply: Sendable {
-    let status: Int
-    let headers: [(name: String, value: String)]
-    let body: String
-
-    subscript(name: String) -> String? {
-        headers.first { $0.name.lowercased() == name.lowercased() }?.value
-    }
-}
 
 /// A TCP client that sends exactly the bytes that it is told to.
 ///
 /// Unchecked because each is used by one test, step after step.
-final class RawClient: @unchecked Sendable {
+public final class RawClient: @unchecked Sendable {
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+        init(_ description: String) { self.description = description }
+    }
+
+    /// An answer as it came off the wire.
+    public struct Reply: Sendable {
+        public let status: Int
+        public let headers: [(name: String, value: String)]
+        public let body: String
+
+        public subscript(name: String) -> String? {
+            headers.first { $0.name.lowercased() == name.lowercased() }?.value
+        }
+    }
+
     private let descriptor: Int32
     private var buffer: [UInt8] = []
     private var isOpen = true
 
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    public init(port: UInt16, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw ClientError("socket: errno \(errno)") }
+        guard descriptor >= 0 else { throw Failure("socket: errno \(errno)") }
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
@@ -45,19 +44,19 @@ final class RawClient: @unchecked Sendable {
             let reason = errno
             Glibc.close(descriptor)
             isOpen = false
-            throw ClientError("connect: errno \(reason)")
+            throw Failure("connect: errno \(reason)")
         }
     }
 
     deinit { close() }
 
-    func close() {
+    public func close() {
         if isOpen { Glibc.close(descriptor) }
         isOpen = false
     }
 
     /// Ends the connection with a reset instead of a proper end.
-    func reset() {
+    public func reset() {
         var linger = Glibc.linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
         close()
@@ -65,7 +64,7 @@ final class RawClient: @unchecked Sendable {
 
     /// False when the server has closed.
     @discardableResult
-    func write(_ bytes: [UInt8]) -> Bool {
+    public func write(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let sent = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -76,18 +75,18 @@ final class RawClient: @unchecked Sendable {
     }
 
     @discardableResult
-    func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+    public func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
     /// Sends the end of the stream, and can still receive.
-    func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+    public func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// One answer; 1xx are answers too.
-    func reply(toHEAD: Bool = false, within seconds: Double = 30) async throws -> Reply {
+    public func reply(toHEAD: Bool = false, within seconds: Double = 30) async throws -> Reply {
         try await offPool { try self.blockingReply(toHEAD: toHEAD, seconds: seconds) }
     }
 
     /// Whether the server ends the connection in that time, properly or with a reset.
-    func isEnded(within seconds: Double = 30) async throws -> Bool {
+    public func isEnded(within seconds: Double = 30) async throws -> Bool {
         try await offPool {
             let deadline = ContinuousClock.now + .seconds(seconds)
             while ContinuousClock.now < deadline {
@@ -98,13 +97,13 @@ final class RawClient: @unchecked Sendable {
     }
 
     /// What is there once the server has ended the connection.
-    func everything(within seconds: Double = 30) async throws -> String {
-        guard try await isEnded(within: seconds) else { throw ClientError("the connection is still open") }
+    public func everything(within seconds: Double = 30) async throws -> String {
+        guard try await isEnded(within: seconds) else { throw Failure("the connection is still open") }
         return String(decoding: buffer, as: UTF8.self)
     }
 
     /// `reply` for tests that are off the pool already.
-    func blockingReply(toHEAD: Bool = false, seconds: Double) throws -> Reply {
+    public func blockingReply(toHEAD: Bool = false, seconds: Double) throws -> Reply {
         let deadline = ContinuousClock.now + .seconds(seconds)
         while true {
             if let end = headEnd() {
@@ -118,10 +117,10 @@ final class RawClient: @unchecked Sendable {
                 }
             }
             guard ContinuousClock.now < deadline else {
-                throw ClientError("no answer in time; so far: \(String(decoding: buffer, as: UTF8.self))")
+                throw Failure("no answer in time; so far: \(String(decoding: buffer, as: UTF8.self))")
             }
             guard try receive(until: deadline) else {
-                throw ClientError("ended before an answer; so far: \(String(decoding: buffer, as: UTF8.self))")
+                throw Failure("ended before an answer; so far: \(String(decoding: buffer, as: UTF8.self))")
             }
         }
     }
@@ -138,7 +137,7 @@ final class RawClient: @unchecked Sendable {
         let lines = String(decoding: bytes, as: UTF8.self).components(separatedBy: "\r\n")
         let parts = lines[0].split(separator: " ", maxSplits: 2)
         guard parts.count >= 2, parts[0] == "HTTP/1.1", let status = Int(parts[1]) else {
-            throw ClientError("not a status line: \(lines[0])")
+            throw Failure("not a status line: \(lines[0])")
         }
         let headers = lines.dropFirst().filter { !$0.isEmpty }.map { line in
             let pair = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -149,7 +148,7 @@ final class RawClient: @unchecked Sendable {
 
     /// True when bytes came or the time is up, false when the stream is at its end.
     private func receive(until deadline: ContinuousClock.Instant) throws -> Bool {
-        guard isOpen else { throw ClientError("closed by the test") }
+        guard isOpen else { throw Failure("closed by the test") }
         let left = max(0, (deadline - ContinuousClock.now) / .milliseconds(1))
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&waiting, 1, Int32(left) + 1) > 0 else { return true }

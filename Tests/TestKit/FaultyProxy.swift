@@ -3,10 +3,10 @@ import Glibc
 import Synchronization
 
 /// A TCP proxy before the database that breaks the line at a chosen moment.
-final class FaultyProxy: Sendable {
-    enum Fault: Sendable {
+public final class FaultyProxy: Sendable {
+    public enum Fault: Sendable {
         case none
-        /// Takes connections and never says a word.
+        /// Takes connections and never says a word; nor does it on those that are open.
         case silence
         /// Passes on what the client sends; when that has the text in it, the server's answer to it is read and thrown
         /// away, and the connection is cut.
@@ -15,14 +15,15 @@ final class FaultyProxy: Sendable {
         case hangAt(String)
     }
 
-    let port: UInt16
+    public let port: UInt16
     private let listener: Int32
     private let target: UInt16
     private let fault: Mutex<Fault>
     private let sockets = Mutex<[Int32]>([])
     private let clients = Atomic(0)
+    private let strikes = Atomic(0)
 
-    init(target: UInt16, fault: Fault) throws {
+    public init(target: UInt16, fault: Fault) throws {
         self.target = target
         self.fault = Mutex(fault)
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -39,14 +40,19 @@ final class FaultyProxy: Sendable {
         Thread.detachNewThread { [self] in accept() }
     }
 
-    var connectionString: String { "host=127.0.0.1 port=\(port) user=postgres sslmode=disable gssencmode=disable" }
+    public var connectionString: String {
+        "host=127.0.0.1 port=\(port) user=postgres sslmode=disable gssencmode=disable"
+    }
 
     /// Connections that came in.
-    var accepted: Int { clients.load(ordering: .relaxed) }
+    public var accepted: Int { clients.load(ordering: .relaxed) }
 
-    func setFault(_ fault: Fault) { self.fault.withLock { $0 = fault } }
+    /// How often the text was met.
+    public var struck: Int { strikes.load(ordering: .relaxed) }
 
-    func stop() {
+    public func setFault(_ fault: Fault) { self.fault.withLock { $0 = fault } }
+
+    public func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         sockets.withLock { sockets in
             for socket in sockets { shutdown(socket, Int32(SHUT_RDWR)) }
@@ -99,8 +105,10 @@ final class FaultyProxy: Sendable {
             guard count > 0 else { break }
             let text = String(decoding: buffer[..<count], as: UTF8.self)
             switch fault.withLock({ $0 }) {
+            case .silence: continue
             case .cutAfter(let needle) where fromClient && text.contains(needle):
                 isMuted.set()
+                strikes.add(1, ordering: .relaxed)
             case .cutAfter where !fromClient && isMuted.isSet:
                 // The server has answered, so it has done what it was asked.
                 shutdown(source, Int32(SHUT_RDWR))
@@ -108,6 +116,7 @@ final class FaultyProxy: Sendable {
                 return
             case .hangAt(let needle) where fromClient && text.contains(needle):
                 isMuted.set()
+                strikes.add(1, ordering: .relaxed)
                 continue
             case .hangAt where isMuted.isSet:
                 continue

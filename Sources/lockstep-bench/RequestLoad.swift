@@ -1,55 +1,61 @@
 import Crypto
 import Foundation
 
-/// Signed notifications, each different, ready to be sent: making them takes no time from what is measured.
-struct NotificationRequests: Sendable {
+/// Requests, each different, ready to be sent: making them takes no time from what is measured.
+struct PreparedRequests: Sendable {
     private(set) var bytes: [UInt8] = []
     private(set) var ends: [Int] = []
 
     var count: Int { ends.count }
     func range(_ index: Int) -> Range<Int> { (index == 0 ? 0 : ends[index - 1])..<ends[index] }
 
-    /// - Parameter body: the body of a number.
-    init(_ numbers: Range<Int>, body: (Int) -> String) {
-        let key = Data(Rig.webhookKey.utf8)
-        for number in numbers {
-            let content = Data(body(number).utf8)
-            let signature = Crypto.hmacSHA256(key: key, message: content).base64EncodedString()
-            bytes += Array(
-                """
-                POST /webhooks/payrails HTTP/1.1\r
-                Host: localhost\r
-                Content-Type: application/json\r
-                X-Signature: \(signature)\r
-                Content-Length: \(content.count)\r
-                \r
+    mutating func append(_ method: String, _ path: String, _ headers: [String: String] = [:], body: String? = nil) {
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
+        for (name, value) in headers { head += "\(name): \(value)\r\n" }
+        if let body { head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n" }
+        bytes += Array("\(head)\r\n\(body ?? "")".utf8)
+        ends.append(bytes.count)
+    }
 
-                """.utf8)
-            bytes += content
-            ends.append(bytes.count)
+    /// Signed notifications.
+    ///
+    /// - Parameter body: the body of a number.
+    static func notifications(_ numbers: Range<Int>, body: (Int) -> String) -> PreparedRequests {
+        let key = Data(Rig.webhookKey.utf8)
+        var requests = PreparedRequests()
+        for number in numbers {
+            let content = body(number)
+            let signature = Crypto.hmacSHA256(key: key, message: Data(content.utf8)).base64EncodedString()
+            requests.append("POST", "/webhooks/payrails", ["X-Signature": signature], body: content)
         }
+        return requests
     }
 }
 
 /// What sending came to.
 struct LoadResult: Sendable {
-    var stored = 0
+    /// Answered with 2xx.
+    var accepted = 0
     var refused = 0
+    /// Of the accepted, those that hold the text that was looked for.
+    var found = 0
     var took: Duration = .zero
     var latencies: [Duration] = []
 
     var perSecond: Int {
         let (seconds, attoseconds) = took.components
-        return Int(Double(stored) / max(0.001, Double(seconds) + Double(attoseconds) / 1e18))
+        return Int(Double(accepted) / max(0.001, Double(seconds) + Double(attoseconds) / 1e18))
     }
 }
 
 /// Sends requests over many connections from one thread, by poll, so that the measuring costs little of the machine.
-struct NotificationLoad {
+struct RequestLoad {
     let port: UInt16
     let connections: Int
     /// How many a second, at their moments whatever the answers do; nil: the next when the one before is answered.
     var rate: Int?
+    /// Looked for in the answers; the last 4 KiB of one are enough.
+    var text: String?
 
     private struct Connection {
         let socket: Int32
@@ -57,7 +63,7 @@ struct NotificationLoad {
         var isBusy = false
     }
 
-    func run(_ requests: NotificationRequests, atMost limit: Duration) throws -> LoadResult {
+    func run(_ requests: PreparedRequests, atMost limit: Duration) throws -> LoadResult {
         var all: [Connection] = []
         defer { for connection in all { close(connection.socket) } }
         for _ in 0..<connections { all.append(Connection(socket: try connectedSocket())) }
@@ -94,7 +100,8 @@ struct NotificationLoad {
                 // The end of the body; what comes before it in pieces is not the answer yet.
                 guard answer[got - 1] == UInt8(ascii: "}") else { continue }
                 if answer[9] == UInt8(ascii: "2") {
-                    result.stored += 1
+                    result.accepted += 1
+                    if let text, String(decoding: answer[..<got], as: UTF8.self).contains(text) { result.found += 1 }
                     result.latencies.append(.now - all[place].sentAt)
                 } else {
                     result.refused += 1
@@ -109,7 +116,7 @@ struct NotificationLoad {
     }
 
     /// The sockets are blocking: a request fits into what the system holds for each.
-    private func write(_ requests: NotificationRequests, _ range: Range<Int>, to socket: Int32) throws {
+    private func write(_ requests: PreparedRequests, _ range: Range<Int>, to socket: Int32) throws {
         let sent = requests.bytes.withUnsafeBytes { bytes in
             send(socket, bytes.baseAddress?.advanced(by: range.lowerBound), range.count, Int32(MSG_NOSIGNAL))
         }

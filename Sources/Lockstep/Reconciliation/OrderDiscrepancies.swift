@@ -1,0 +1,139 @@
+import Basics
+
+/// What of an order, a checkout's or a charge's, a person must look at, by its executions and operations alone.
+///
+/// Pure: it is asked in every transaction that changes one of them, so that a discrepancy opens and is resolved together
+/// with its cause.
+public struct OrderDiscrepancies: Sendable {
+    /// How long things may take before a person must look.
+    public struct Rules: Hashable, Sendable {
+        /// `LOCKSTEP_UNRESOLVED_AFTER`
+        public var unresolvedAfter: Duration
+        /// `LOCKSTEP_OVERDUE_AFTER`
+        public var overdueAfter: Duration
+
+        public init(unresolvedAfter: Duration = .seconds(3600), overdueAfter: Duration = .seconds(86_400)) {
+            self.unresolvedAfter = unresolvedAfter
+            self.overdueAfter = overdueAfter
+        }
+    }
+
+    /// What the executions and operations are for.
+    public struct Order: Sendable {
+        let reference: String
+        let amount: Money
+        let status: String
+
+        public init(_ checkout: Checkout) {
+            reference = checkout.merchantReference
+            amount = checkout.amount
+            status = checkout.status.rawValue
+        }
+
+        public init(_ charge: Charge) {
+            reference = charge.merchantReference
+            amount = charge.amount
+            status = charge.state.rawValue
+        }
+    }
+
+    /// An execution, and since when it is as it is.
+    public struct Subject: Sendable {
+        public let execution: CheckoutExecution
+        public let changedAt: Timestamp
+        /// Something succeeded for another amount and is kept for a person (`LOCKSTEP_MISMATCH=hold`).
+        public let isHeld: Bool
+
+        public init(_ execution: CheckoutExecution, changedAt: Timestamp, isHeld: Bool) {
+            self.execution = execution
+            self.changedAt = changedAt
+            self.isHeld = isHeld
+        }
+    }
+
+    /// What is so now: what was opened for any of it stays open.
+    public private(set) var causes: [DiscrepancyCause] = []
+    /// Those of them that nothing is being done about: they are opened.
+    public private(set) var unattended: Set<DiscrepancyCause.Key> = []
+
+    private let order: Order
+    private let operations: [PaymentOperation]
+    private let rules: Rules
+    private let now: Timestamp
+
+    /// - Parameter operations: those that aren't final.
+    public init(
+        of order: Order, executions: [Subject], operations: [PaymentOperation], rules: Rules, now: Timestamp
+    ) {
+        self.order = order
+        self.operations = operations
+        self.rules = rules
+        self.now = now
+        for subject in executions {
+            judgeMoney(of: subject)
+            judgeAge(of: subject)
+        }
+        for operation in operations { judge(operation, among: executions.map(\.execution)) }
+    }
+
+    /// Money of the customer's that no order needs, and that wasn't given back.
+    private mutating func judgeMoney(of subject: Subject) {
+        let execution = subject.execution
+        guard execution.state.holdsMoney else { return }
+        let kind: Discrepancy.Class
+        switch execution.cancelReason {
+        case nil:
+            guard subject.isHeld else { return }
+            kind = .amountMismatch
+        case .mismatch?: kind = .amountMismatch
+        case .duplicate?, .checkoutCancelled?, .attemptOver?: kind = .duplicatePayment
+        // The shop's own wish; where its cancel fails, it is told so.
+        case .requested?: return
+        }
+        let isBeingCancelled = operations.contains { $0.kind == .cancel && $0.execution?.id == execution.id }
+        note(
+            DiscrepancyCause(
+                kind: kind, subject: execution.id.uuid, merchantReference: order.reference,
+                execution: execution.id, paymentID: execution.onlyPaymentID, amount: execution.picture.paidAmount,
+                here: kind == .amountMismatch
+                    ? "the confirmed amount is \(order.amount)" : "the order is \(order.status)",
+                there: [execution.state.rawValue, execution.picture.paidAmount?.description].compactMap(\.self)
+                    .joined(separator: " ")),
+            isAttended: isBeingCancelled)
+    }
+
+    private mutating func judgeAge(of subject: Subject) {
+        let execution = subject.execution
+        guard execution.state.isInFlight, now >= subject.changedAt + rules.overdueAfter else { return }
+        note(
+            DiscrepancyCause(
+                kind: .overdueFinalState, subject: execution.id.uuid,
+                merchantReference: order.reference, execution: execution.id,
+                paymentID: execution.onlyPaymentID, amount: execution.amount, here: execution.state.rawValue))
+    }
+
+    private mutating func judge(_ operation: PaymentOperation, among executions: [CheckoutExecution]) {
+        let execution = executions.first { $0.id == operation.execution?.id }
+        let isTaken = operation.state == .acknowledged
+        let since = isTaken ? operation.sentAt ?? operation.createdAt : operation.createdAt
+        guard !operation.state.isFinal, now >= since + (isTaken ? rules.overdueAfter : rules.unresolvedAfter) else {
+            return
+        }
+        note(
+            DiscrepancyCause(
+                kind: isTaken ? .overdueFinalState : .unresolvedOperation, subject: operation.id.uuid,
+                merchantReference: order.reference,
+                execution: operation.execution?.id, paymentID: execution?.onlyPaymentID, amount: operation.amount,
+                here: [operation.kind.rawValue, operation.state.name, operation.reason].compactMap(\.self)
+                    .joined(separator: ", ")))
+    }
+
+    private mutating func note(_ cause: DiscrepancyCause, isAttended: Bool = false) {
+        causes.append(cause)
+        if !isAttended { unattended.insert(cause.key) }
+    }
+}
+
+extension CheckoutExecution {
+    fileprivate var onlyPaymentID: String? { picture.paymentIDs.count == 1 ? picture.paymentIDs.first : nil }
+}

@@ -1,0 +1,106 @@
+import Basics
+import Foundation
+import Lockstep
+import PayrailsSandbox
+import Postgres
+import TestKit
+import Testing
+
+@testable import Service
+
+/// Whatever is broken stays so until the answers are there, and nothing else would end the wait: so each answer shows by
+/// itself that the budget works.
+@Suite("The gate answers whatever is broken behind it")
+struct BrokenGateTests {
+    private static let patient = [
+        "LOCKSTEP_PREPAYMENT_BUDGET_MS": "1000", "LOCKSTEP_DATABASE_STATEMENT_TIMEOUT_MS": "600000",
+        "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS": "60000", "LOCKSTEP_DRAIN_SECONDS": "1",
+    ]
+
+    @Test("with a database that hangs, every question is refused within the budget, also more than it has connections")
+    func hangingDatabase() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        let cluster = try await PostgresCluster.shared()
+        let proxy = try FaultyProxy(target: cluster.port, fault: .none)
+        let name = try #require(lockstep.databaseURL.split(separator: "=").last)
+        let service = try await lockstep.startService(
+            .all,
+            Self.patient.merging(["LOCKSTEP_DATABASE_URL": "\(proxy.connectionString) dbname=\(name)"]) { $1 })
+        let order = try await lockstep.order()
+        #expect(try await lockstep.gate(order.execution) == "proceed")
+        proxy.setFault(.silence)
+        let answers = try await withThrowingTaskGroup(of: JSON.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    try await lockstep.gateAnswer(
+                        order.execution, as: number.isMultiple(of: 2) ? order.token : nil, language: "de"
+                    ).json
+                }
+            }
+            return try await group.reduce(into: [JSON]()) { $0.append($1) }
+        }
+        let sentence = GateMessages.standard.sentence(for: .internal, preferring: ["de"]).text
+        #expect(answers.count == 60)
+        for answer in answers {
+            #expect(answer["reason"] == "internal" && answer["message"]?.string == sentence)
+        }
+        // What is malformed, and who isn't known by its form, is told without the database.
+        let caller = lockstep.caller(of: service)
+        #expect(try await caller.with(token: lockstep.key).post("/v1/pre-payment", [:]).outcome == "422 invalid")
+        #expect(try await caller.post("/v1/pre-payment", [:]).outcome == "401 unauthorized")
+        proxy.setFault(.none)
+        #expect(try await waitUntil { try await lockstep.gate(order.execution) == "proceed" })
+        await lockstep.stop()
+        proxy.stop()
+    }
+
+    @Test("where credentials can't be checked the answer is a refusal, not a 401")
+    func lockedCredentials() async throws {
+        let lockstep = try await ServiceHarness.start(Self.patient)
+        let order = try await lockstep.order()
+        try await lockstep.books.withTransaction { connection in
+            _ = try await connection.query("LOCK TABLE merchant_keys, client_tokens IN ACCESS EXCLUSIVE MODE")
+            for token in [lockstep.key, order.token] {
+                #expect(try await lockstep.gate(order.execution, as: token) == "internal")
+            }
+        }
+        #expect(try await waitUntil { try await lockstep.gate(order.execution) == "proceed" })
+        await lockstep.stop()
+    }
+
+    @Test("a checkout that somebody holds is refused, and keeps no other customer from paying")
+    func heldCheckout() async throws {
+        let lockstep = try await ServiceHarness.start(["LOCKSTEP_GATE_POOL_SIZE": "2"])
+        let (held, other) = (try await lockstep.order(), try await lockstep.order())
+        try await lockstep.books.withTransaction { connection in
+            _ = try await connection.query(
+                "SELECT 1 AS one FROM checkouts WHERE id = \(UUID(uuidString: held.checkout)) FOR UPDATE")
+            try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 0..<6 { group.addTask { try await lockstep.gate(held.execution) } }
+                #expect(try await lockstep.gate(other.execution, as: other.token) == "proceed")
+                for try await reason in group { #expect(reason == "internal") }
+            }
+            // What the books refuse needs no lock, and is told.
+            #expect(try await lockstep.gate(held.execution, ["amount": lockstep.money("1")]) == "amount-mismatch")
+        }
+        #expect(try await lockstep.gate(held.execution) == "proceed")
+        await lockstep.stop()
+    }
+
+    @Test("with Payrails gone the books still know")
+    func payrailsGone() async throws {
+        let lockstep = try await ServiceHarness.start(Self.patient)
+        let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
+        let moved = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
+        await lockstep.sandbox.stop()
+        #expect(try await lockstep.gate(order.execution) == "proceed")
+        // An amount of which nobody knows whether it was moved keeps the gate shut.
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        let reply = try await lockstep.shop.put("\(moved.path)/amount", change, version: 1)
+        #expect(reply.status == 503)
+        let reason = try await lockstep.gate(moved.execution)
+        #expect(reason == (reply.problem == "amount-unconfirmed" ? "amount-not-in-step" : "proceed"))
+        await lockstep.stopServices()
+        await lockstep.books.shutdown()
+    }
+}

@@ -1,0 +1,69 @@
+import Basics
+import Foundation
+import PayrailsSandbox
+import TestKit
+import Testing
+
+@testable import Service
+
+@Suite("Merchant keys, by the program and against a running service")
+struct KeyTests {
+    private func keys(_ lockstep: ServiceHarness, _ arguments: String...) async throws -> BuiltProgram.End {
+        try await BuiltProgram.run("lockstep", ["keys"] + arguments, environment: lockstep.environment)
+    }
+
+    @Test(
+        "a key that is revoked is worth nothing from that moment on, on any process and at the gate",
+        arguments: [true, false])
+    func revoked(byName: Bool) async throws {
+        let lockstep = try await ServiceHarness.start()
+        let services = [try lockstep.service, try await lockstep.startService(.api)]
+        let order = try await lockstep.order()
+        let name = freshWord("till")
+        let created = try await keys(lockstep, "create", "--name", name, "--scopes", "checkouts")
+        let key = try #require(created.output.firstMatch(of: /lsk_[A-Za-z0-9_-]{43}/)).output
+        let id = try #require(try await lockstep.store.listKeys().first { $0.name == name }).id.description
+        let callers = services.map { lockstep.caller(of: $0).with(token: String(key)) }
+        let question: JSON = ["executionId": .string(order.execution), "paymentMethodCode": "card"]
+        for caller in callers {
+            #expect(try await caller.get(order.path).status == 200)
+            #expect(try await caller.post("/v1/pre-payment", question).json["decision"] == "proceed")
+        }
+        let end = try await keys(lockstep, "revoke", byName ? name : id)
+        #expect(end.status == 0)
+        // Not within a second: at once.
+        for caller in callers {
+            #expect(try await caller.get(order.path).outcome == "401 unauthorized")
+            #expect(try await caller.post("/v1/pre-payment", question).outcome == "401 unauthorized")
+        }
+        #expect(try await keys(lockstep, "revoke", "nobody").status == 1)
+        #expect(try await lockstep.shop.get(order.path).status == 200)
+        await lockstep.stop()
+    }
+
+    @Test("when a key was last used is written down, at the latest when the process ends")
+    func lastUse() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let order = try await lockstep.order()
+        for (name, isGate) in [("reads", false), ("asks", true), ("idle", false)] {
+            let created = try await keys(lockstep, "create", "--name", name, "--scopes", "checkouts")
+            let key = String(try #require(created.output.firstMatch(of: /lsk_[A-Za-z0-9_-]{43}/)).output)
+            if isGate {
+                #expect(try await lockstep.gate(order.execution, as: key) == "proceed")
+            } else if name == "reads" {
+                #expect(try await lockstep.stranger.with(token: key).get(order.path).status == 200)
+            }
+        }
+        let began = Timestamp.systemNow
+        await lockstep.stopServices()
+        let list = try await keys(lockstep, "list", "--json")
+        let all = try JSON(parsing: Data(list.output.utf8)).array ?? []
+        for name in ["reads", "asks"] {
+            let used = all.first { $0["name"]?.string == name }?["lastUsedAt"]?.string
+            let at = try #require(used.flatMap { Timestamp(rfc3339: $0) })
+            #expect(at <= began && began - at < .seconds(600))
+        }
+        #expect(all.first { $0["name"] == "idle" }?["lastUsedAt"] == nil)
+        await lockstep.stop()
+    }
+}
