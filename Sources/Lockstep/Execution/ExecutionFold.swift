@@ -19,7 +19,7 @@ import Basics
 ///    result counts, so that one can be undone.
 /// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
 ///    say are both the least that is true, so the larger one counts.
-/// 7. A capture implies an authorization (an undone one too), a refund implies a capture. A capture whose amount nobody
+/// 7. A capture implies an authorization, a refund implies a capture, and so do undone ones. A capture whose amount nobody
 ///    told is a whole one (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
 /// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
 /// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
@@ -159,8 +159,11 @@ private struct Amounts {
         self.authorized = authorized
         captured = total(captures, \.captured)
         refunded = total(refunds, \.refunded)
-        wasCaptured = captured != nil || captures.lastSuccessAt != nil
-        wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        let wasRefunded = refunded != nil || refunds.lastSuccessAt != nil
+        self.wasRefunded = wasRefunded
+        // A refund that was undone tells of a capture of which nobody else has told.
+        let isCaptureImplied = !wasRefunded && refunds.undoneAt != nil && captures.undoneAt == nil
+        wasCaptured = captured != nil || captures.lastSuccessAt != nil || isCaptureImplied
         undoneCaptureAt = captures.undoneAt
         // More can't have been refunded than was captured.
         if let told = captured, let refunded, refunded.minor > told.minor { captured = refunded }

@@ -154,6 +154,12 @@ struct LifecycleFoldTests {
         let refundUndone = S.completed("refund", 50, success: false, id: "r1")
         let back = picture(authorized, capture, refund, refundUndone)
         #expect(back.state == .captured && back.refunded == nil)
+        // What could be refunded had been captured, although nobody told of that; unless the capture was undone, too.
+        let requested = S.status("authorizeRequested", 1)
+        #expect(picture(requested, refund, refundUndone).state == .captured)
+        #expect(picture(authorized, refund, refundUndone).captured == S.money(5749))
+        #expect(picture(authorized, capture, captureUndone, refund, refundUndone).state == .authorized)
+        #expect(picture(requested, S.completed("refund", 50, success: false, id: "r1")).state == .processing)
         let cancel = S.completed("cancel", 20, id: "x1")
         let cancelUndone = S.completed("cancel", 50, success: false, id: "x1")
         #expect(picture(authorized, cancel).state == .cancelled)
