@@ -225,7 +225,7 @@ struct TransactionTests {
 
     @Test("two transactions in a deadlock both succeed, because one of them is tried again (Q8)")
     func deadlock() async throws {
-        try await withPool { pool async throws in
+        try await withPool(ownDatabase: true) { pool async throws in
             try await Self.prepare(pool)
             let arrived = Shared(0)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -251,6 +251,11 @@ struct TransactionTests {
             #expect(try await Self.amounts(pool) == [2, 2])
             // More than once where the second try takes its row before the first transaction is woken.
             #expect(pool.statistics.retriedTransactions >= 1)
+            // And other tests would see one of theirs.
+            let name = try await pool.query("SELECT current_database()").first?.decode(String.self)
+            let met = try await PostgresCluster.shared().deadlocks(in: "dbname=\(try #require(name))")
+            #expect(met.count >= 1)
+            #expect(met.first?.contains("UPDATE books") == true)
         }
     }
 

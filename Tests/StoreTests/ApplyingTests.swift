@@ -45,7 +45,7 @@ struct ApplyingTests {
                 case .planned(let planned) = try await bench.store.renewSession(
                     of: order.checkout, isExpired: true, hasAsked: true, owner: UUID())
             else { return #expect(Bool(false), "not planned") }
-            let second = try await bench.store.finishSession(planned, bench.session(planned)).execution
+            let second = try await bench.finished(planned).execution
             let paid = try bench.completed("authorize")
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<8 {

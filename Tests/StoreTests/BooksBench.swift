@@ -86,11 +86,16 @@ final class BooksBench: Sendable {
                 createdAt: nil, facts: []))
     }
 
+    /// The planned session is created at the provider and is the current one.
+    func finished(_ planned: PlannedSession) async throws -> ReadySession {
+        try #require(try await store.finishSession(planned, session(planned)))
+    }
+
     /// An order over 49.99 EUR that can be paid.
     func order(holder: String = "cust_77", meta: JSON? = nil) async throws -> Order {
         let reference = freshWord("order")
         let planned = try await planned(reference, holder: holder, meta: meta)
-        let ready = try await store.finishSession(planned, session(planned))
+        let ready = try await finished(planned)
         return Order(checkout: planned.checkout.id, execution: ready.execution, reference: reference)
     }
 

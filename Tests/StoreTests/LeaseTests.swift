@@ -91,7 +91,7 @@ struct LeaseTests {
                 try BooksBench.newCheckout(reference), owner: UUID())
         else { return #expect(Bool(false), "the reference is free") }
         #expect(quick.operation.key == slow.operation.key)
-        let ready = try await bench.store.finishSession(quick, bench.session(quick))
+        let ready = try await bench.finished(quick)
         #expect(ready.settled.checkout.currentExecution == ready.execution)
         await bench.stop()
     }

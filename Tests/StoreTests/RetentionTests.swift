@@ -97,7 +97,7 @@ struct RetentionTests {
         #expect(try await bench.apply(["paid": paid]).parked == 1)
         bench.wait(Self.day * 2)
         #expect(try await bench.store.retain(limits(bench)).notificationBodies == 1)
-        let ready = try await bench.store.finishSession(planned, session)
+        let ready = try #require(try await bench.store.finishSession(planned, session))
         #expect(ready.settled.checkout.status == .paid)
         #expect(try await bench.value("SELECT state FROM notifications", as: String.self) == "applied")
         await bench.stop()

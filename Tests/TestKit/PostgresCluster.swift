@@ -78,7 +78,7 @@ public final class PostgresCluster: Sendable {
             "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": folder.path,
             "max_connections": "300", "shared_buffers": "64MB", "fsync": "off", "full_page_writes": "off",
             "autovacuum": "off", "jit": "off", "deadlock_timeout": "100ms", "log_min_messages": "warning",
-            "max_prepared_transactions": "10", "restart_after_crash": "on",
+            "max_prepared_transactions": "10", "restart_after_crash": "on", "log_line_prefix": "%m [%p] %d ",
         ]
     }
 
@@ -143,6 +143,17 @@ public final class PostgresCluster: Sendable {
 
     /// What the server has logged.
     public var serverLog: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+
+    /// What the server says about transactions of one database that waited for each other: in the shared cluster
+    /// other tests may provoke their own.
+    public func deadlocks(in connectionString: String) -> [String] {
+        guard let name = connectionString.firstMatch(of: /dbname=(\w+)/)?.1 else { return ["no database's name"] }
+        let entries = serverLog.split(separator: /\n(?=[0-9]{4}-[0-9]{2}-[0-9]{2} )/)
+        // What waited for what is in the entry that follows.
+        return zip(entries, entries.dropFirst() + [""])
+            .filter { $0.0.contains("] \(name) ERROR:  deadlock detected") }
+            .map { "\($0)\n\($1)" }
+    }
 
     private static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)

@@ -16,6 +16,8 @@ import Testing
 final class InterleavingHarness: Sendable {
     let cluster: PostgresCluster
     let books: PostgresPool
+    /// Its connection string.
+    private let database: String
     let store: PaymentStore
     let sandbox: PayrailsSandbox
     let workers: Workers
@@ -34,9 +36,10 @@ final class InterleavingHarness: Sendable {
         key = lockstep.key
         let settings = try Settings(environment: lockstep.environment)
         let payrails = try #require(settings.payrails)
-        var database = settings.postgres
-        database.maximumConnections = 10
-        books = PostgresPool(database)
+        var configuration = settings.postgres
+        configuration.maximumConnections = 10
+        books = PostgresPool(configuration)
+        database = configuration.connectionString
         let log = Log(minimum: .error, clock: .system, writer: lockstep.log.writer())
         let quick = try #require(Patience([.milliseconds(1)]))
         // What only waits for a payment isn't asked about: there are thousands of them.
@@ -97,11 +100,7 @@ final class InterleavingHarness: Sendable {
     }
 
     /// What the server says about transactions that waited for each other.
-    var deadlocks: [String] {
-        cluster.serverLog.split(separator: "\n").map(String.init).filter {
-            $0.contains("deadlock detected") || $0.contains("40P01")
-        }
-    }
+    var deadlocks: [String] { cluster.deadlocks(in: database) }
 }
 
 /// Stops before each call to Payrails.

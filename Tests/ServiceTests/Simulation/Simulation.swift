@@ -20,6 +20,8 @@ final class Simulation: Sendable {
     let plan: TroublePlan
     let sandbox: PayrailsSandbox
     let books: PostgresPool
+    /// Its connection string.
+    let database: String
     let store: PaymentStore
     let log = LogLines()
     let key: String
@@ -55,6 +57,7 @@ final class Simulation: Sendable {
         sandbox = try PayrailsSandbox(configuration)
         try sandbox.start()
         let url = try await MigratedDatabase.make()
+        database = url
         var pool = PostgresConfiguration(connectionString: url)
         pool.maximumConnections = 3
         books = PostgresPool(pool)

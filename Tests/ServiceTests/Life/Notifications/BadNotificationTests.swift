@@ -75,12 +75,12 @@ struct BadNotificationTests {
     func wrongTypes() async throws {
         let order = try await lockstep.order()
         for (path, values) in [
-            (["details", "success"], ["true", 1, "yes", nil, [], [:]]),
-            (["details", "action"], [1, true, nil, ["authorize"], "authorise", "Authorize", ""]),
-            (["details", "execution"], [.string(order.execution), nil, [.string(order.execution)], 7]),
-            (["details", "execution", "id"], [1, nil, ["x"], "x", .string(order.execution + " ")]),
-            (["event"], [1, nil, [], "executionActionComplete", "EXECUTIONACTIONCOMPLETED"]),
-            (["details"], [1, nil, [], "authorize", true]),
+            (["details", "success"], ["true", 1, "yes", .null, [], [:]]),
+            (["details", "action"], [1, true, .null, ["authorize"], "authorise", "Authorize", ""]),
+            (["details", "execution"], [.string(order.execution), .null, [.string(order.execution)], 7]),
+            (["details", "execution", "id"], [1, .null, ["x"], "x", .string(order.execution + " ")]),
+            (["event"], [1, .null, [], "executionActionComplete", "EXECUTIONACTIONCOMPLETED"]),
+            (["details"], [1, .null, [], "authorize", true]),
         ] as [([String], [JSON])] {
             for value in values {
                 let state = try await outcome(success(order, [path: value]).bytes)
@@ -94,7 +94,7 @@ struct BadNotificationTests {
     func amounts() async throws {
         let amount = ["details", "paymentComposition", "amount"]
         let values: [JSON] = [
-            .number("49.99"), .number("4999"), "49.99", nil, [],
+            .number("49.99"), .number("4999"), "49.99", .null, [],
             ["value": .number("49.99"), "currency": "EUR"],
             ["value": .number("49.990000000000001"), "currency": "EUR"],
             ["value": "49.990", "currency": "EUR"], ["value": "4.999e1", "currency": "EUR"],
@@ -141,7 +141,7 @@ struct BadNotificationTests {
         }
         for value in [
             "2026-11-30T08:00:00", "2026-11-30T08:00:00.1234567890Z", "2026-11-30", "2026-02-30T08:00:00Z", "soon",
-            .number("1796025600"), nil, [],
+            .number("1796025600"), .null, [],
         ] as [JSON] {
             let order = try await lockstep.order()
             let before = Timestamp.systemNow
@@ -177,7 +177,7 @@ struct BadNotificationTests {
             order, [["details", "execution", "id"]: .string(stranger), ["workspaceId"]: .string(UUID().uuidString)]
         ).bytes
         #expect(try await outcome(body) == "parked")
-        let byReference = success(order, [["details", "execution", "id"]: nil]).bytes
+        let byReference = success(order, [["details", "execution", "id"]: .null]).bytes
         #expect(try await outcome(byReference) == "ignored")
         #expect(try await lockstep.status(order) == "open")
         #expect(try await known(order) == [])
