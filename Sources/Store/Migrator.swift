@@ -32,6 +32,9 @@ public struct Migrator: Sendable {
             version: 6, name: "discrepancies", script: text(PackageResources._006_discrepancies_sql),
             check: text(PackageResources._006_discrepancies_check_sql)),
         Migration(
+            version: 7, name: "disputes", script: text(PackageResources._007_disputes_sql),
+            check: text(PackageResources._007_disputes_check_sql)),
+        Migration(
             version: 8, name: "notification_outcomes", script: text(PackageResources._008_notification_outcomes_sql),
             check: text(PackageResources._008_notification_outcomes_check_sql)),
     ]

@@ -75,6 +75,7 @@ extension PaymentStore {
 public struct ReadCheckout: Sendable {
     public let settled: SettledCheckout
     public let payload: InitPayload?
+    public let awaited: [AwaitedExecution]
     public var checkout: Checkout { settled.checkout }
 }
 
@@ -97,7 +98,8 @@ extension Transaction {
 
     fileprivate func view(_ checkout: Checkout?) async throws -> ReadCheckout? {
         guard let checkout else { return nil }
-        let executions = try await readExecutions(of: checkout.id).map(\.execution)
+        let stored = try await readExecutions(of: checkout.id)
+        let executions = stored.map(\.execution)
         var payload: InitPayload?
         if let current = executions.first(where: { $0.id == checkout.currentExecution }), current.state == .created,
             checkout.amountState == .inStep, current.amount == checkout.amount,
@@ -106,6 +108,10 @@ extension Transaction {
             payload = try await readPayload(of: current.id)
         }
         return ReadCheckout(
-            settled: SettledCheckout(checkout: checkout, executions: executions), payload: payload)
+            settled: SettledCheckout(checkout: checkout, executions: executions), payload: payload,
+            awaited: stored.compactMap { stored in
+                let lease = checkout.lease.flatMap { $0.execution == stored.execution.id ? $0 : nil }
+                return stored.awaited(letThroughAt: lease.map { $0.until - policy.gateLease })
+            })
     }
 }

@@ -8,6 +8,7 @@ public struct ExecutionView: Sendable {
     public let execution: CheckoutExecution
     public let owner: ExecutionOwner
     public let facts: [LearnedFact]
+    public let awaited: AwaitedExecution?
     public var json: JSON { execution.json(of: owner, facts: facts) }
 }
 
@@ -25,7 +26,8 @@ extension PaymentStore {
             guard let owner = try await transaction.owner(of: id),
                 let stored = try await transaction.readExecutions(of: owner).first(where: { $0.execution.id == id })
             else { return nil }
-            return ExecutionView(execution: stored.execution, owner: owner, facts: stored.facts)
+            return ExecutionView(
+                execution: stored.execution, owner: owner, facts: stored.facts, awaited: stored.awaited())
         }
     }
 

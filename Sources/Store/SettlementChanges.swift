@@ -24,6 +24,7 @@ struct SettlementChanges {
         let checkAt: Timestamp?
         /// The facts say something else than before, so patience begins anew.
         let hasChanged: Bool
+        let disputes: [Dispute]
     }
 
     struct Event {
@@ -200,11 +201,16 @@ extension SettlementChanges {
                 checkAt = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
             }
         }
+        let disputes = Dispute.standing(stored.facts.map(\.fact), of: execution.id)
+        let changedDisputes = disputes.filter { stored.storedDisputes[$0.id] != $0.status }
         let isSame =
-            !hasChanged && checkAt == stored.checkAt && execution.cancelReason == stored.storedCancelReason
+            !hasChanged && changedDisputes.isEmpty && checkAt == stored.checkAt
+            && execution.cancelReason == stored.storedCancelReason
             && execution.cancelReported == stored.storedCancelReported
         guard !isSame else { return }
-        executions.append(ExecutionRow(execution: execution, checkAt: checkAt, hasChanged: hasChanged))
+        executions.append(
+            ExecutionRow(
+                execution: execution, checkAt: checkAt, hasChanged: hasChanged, disputes: disputes))
         var types: [EventType] = []
         if (picture.captured?.minor ?? 0) > (stored.storedCapturedMinor ?? 0) { types.append(.executionCaptured) }
         if picture.state == .cancelled, stored.storedState != .cancelled { types.append(.executionCancelled) }
@@ -216,6 +222,11 @@ extension SettlementChanges {
                 Event(
                     type: type, about: subject, execution: execution.id,
                     data: ["execution": execution.json(of: owner, facts: stored.facts)]))
+        }
+        for dispute in changedDisputes {
+            events.append(
+                Event(
+                    type: .disputeChanged, about: subject, execution: execution.id, data: ["dispute": dispute.json]))
         }
     }
 }

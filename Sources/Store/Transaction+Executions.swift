@@ -12,6 +12,8 @@ struct StoredExecution {
     let storedAuthorizedMinor: Int64?
     let storedCapturedMinor: Int64?
     let storedRefundedMinor: Int64?
+    /// The status that the shop was told of, by the dispute's id.
+    let storedDisputes: [String: String]
     let checks: Int
     let checkAt: Timestamp?
     let changedAt: Timestamp
@@ -29,7 +31,7 @@ extension Transaction {
     private static let columns = """
         checkout_id, charge_id, id, ordinal, workflow_code, merchant_reference, state, amount_minor, currency, \
         cancel_reason, cancel_reported, created_at, authorized_minor, captured_minor, refunded_minor, checks, check_at, \
-        changed_at
+        changed_at, told_disputes::text
         """
 
     static func executionQuery(_ id: ExecutionID) -> PostgresQuery {
@@ -73,11 +75,11 @@ extension Transaction {
         let (
             checkout, charge, id, ordinal, workflowCode, reference, state, minor, code, cancelReason, cancelReported,
             createdAt,
-            authorized, captured, refunded, checks, checkAt, changedAt
+            authorized, captured, refunded, checks, checkAt, changedAt, disputes
         ) = try row.decode(
             (
                 UUID?, UUID?, UUID, Int, String, String, String, Int64, String, String?, Bool, PostgresTimestamp,
-                Int64?, Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp
+                Int64?, Int64?, Int64?, Int, PostgresTimestamp?, PostgresTimestamp, String?
             ).self)
         guard let owner = ExecutionOwner(checkout: checkout, charge: charge) else { return nil }
         let reason: CancelReason? = try cancelReason.map { try legal($0, "executions") }
@@ -90,9 +92,17 @@ extension Transaction {
                 cancelReported: cancelReported, createdAt: createdAt.timestamp),
             storedState: try legal(state, "executions"), storedCancelReason: reason,
             storedCancelReported: cancelReported, storedAuthorizedMinor: authorized, storedCapturedMinor: captured,
-            storedRefundedMinor: refunded, checks: checks, checkAt: checkAt?.timestamp,
+            storedRefundedMinor: refunded, storedDisputes: try disputes.map(Self.disputes(from:)) ?? [:],
+            checks: checks, checkAt: checkAt?.timestamp,
             changedAt: changedAt.timestamp, facts: facts)
         return (owner, execution)
+    }
+
+    private static func disputes(from text: String) throws -> [String: String] {
+        guard let members = try? JSON(parsing: Data(text.utf8)).object else {
+            throw CorruptRow(table: "executions", detail: "told_disputes is no object")
+        }
+        return members.compactMapValues { $0.string }
     }
 
     /// What an execution is for; nil for one that isn't ours, or isn't known yet.

@@ -184,13 +184,16 @@ extension Transaction {
             UPDATE executions SET state = new.state, authorized_minor = new.authorized,
                 captured_minor = new.captured, refunded_minor = new.refunded, cancel_reason = new.cancel_reason,
                 cancel_reported = new.cancel_reported, check_at = new.check_at,
+                told_disputes = new.disputes::jsonb,
                 checks = CASE WHEN new.has_changed THEN 0 ELSE checks END,
                 changed_at = CASE WHEN new.has_changed THEN \(now.stored) ELSE changed_at END
             FROM unnest(\(executions.map(\.id.uuid)), \(executions.map(\.state.rawValue)),
                 \(executions.map { $0.picture.authorized?.minor }), \(executions.map { $0.picture.captured?.minor }),
                 \(executions.map { $0.picture.refunded?.minor }), \(executions.map { $0.cancelReason?.rawValue }),
-                \(executions.map(\.cancelReported)), \(rows.map { $0.checkAt?.stored }), \(rows.map(\.hasChanged)))
-                AS new(id, state, authorized, captured, refunded, cancel_reason, cancel_reported, check_at, has_changed)
+                \(executions.map(\.cancelReported)), \(rows.map { $0.checkAt?.stored }), \(rows.map(\.hasChanged)),
+                \(rows.map { $0.disputes.told?.text }))
+                AS new(id, state, authorized, captured, refunded, cancel_reason, cancel_reported, check_at, has_changed,
+                    disputes)
             WHERE executions.id = new.id
             """
     }
@@ -207,5 +210,12 @@ extension Transaction {
                 WITH ORDINALITY AS new(id, type, scope, checkout_id, subject_id, execution_id, data, place)
             ORDER BY new.place
             """
+    }
+}
+
+extension [Dispute] {
+    /// As the row keeps them: the status by the dispute's id; nil for none.
+    fileprivate var told: JSON? {
+        isEmpty ? nil : .object(Dictionary(map { ($0.id, .string($0.status)) }) { first, _ in first })
     }
 }

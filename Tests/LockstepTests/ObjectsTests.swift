@@ -77,7 +77,11 @@ struct ObjectsTests {
         #expect(shown[0]["code"] == "authorizeFailed" && shown[0]["reason"] == "LimitExceeded")
         #expect(shown[1]["success"] == true && shown[1]["source"] == "notification")
         #expect(shown[1]["at"]?.string == S.at(4).rfc3339 && shown[1]["learnedAt"]?.string == S.at(30).rfc3339)
-        #expect(shown[3]["dispute"] == ["id": "d_1", "status": "DisputeOpened"])
+        #expect(
+            shown[3]["dispute"] == [
+                "id": "d_1", "executionId": .string(S.execution(1).description), "status": "DisputeOpened",
+                "reason": "fraud", "amount": ["value": "1.00", "currency": "EUR"], "at": .string(S.at(20).rfc3339),
+            ])
     }
 
     @Test("what was captured is shown as authorized too, while only the capture is known")

@@ -47,6 +47,13 @@ public enum ChildProcess {
         return pid
     }
 
+    /// Starts a program whose end nobody asks about. It is taken leave of all the same: a child that ended and wasn't
+    /// waited for keeps the watch over exit tests spinning.
+    static func startAndForget(_ command: [String], input: Int32) throws {
+        let pid = try start(command, input: input)
+        Task.detached { _ = await wait(for: pid) }
+    }
+
     /// Waits for the end on a thread of its own, since the threads of tasks are few.
     /// - Returns: the exit status, or 128 and the signal.
     public static func wait(for pid: pid_t) async -> Int32 {

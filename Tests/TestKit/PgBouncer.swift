@@ -42,7 +42,7 @@ public final class PgBouncer: Sendable {
             kill -KILL $server
             """
         _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        _ = try ChildProcess.start(["sh", "-c", script], input: lifeline.fileHandleForReading.fileDescriptor)
+        try ChildProcess.startAndForget(["sh", "-c", script], input: lifeline.fileHandleForReading.fileDescriptor)
     }
 
     public func connectionString(database: String) -> String {

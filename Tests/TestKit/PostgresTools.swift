@@ -52,7 +52,7 @@ struct PostgresTools: Sendable {
         // Other children must not hold the writing end open.
         _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         let descriptor = lifeline.fileHandleForReading.fileDescriptor
-        _ = try ChildProcess.start(["sh", "-c", script], input: descriptor)
+        try ChildProcess.startAndForget(["sh", "-c", script], input: descriptor)
         try lifeline.fileHandleForReading.close()
     }
 }

@@ -10,7 +10,7 @@ public struct LearnedFact: Hashable, Sendable {
         self.learnedAt = learnedAt
     }
 
-    var json: JSON {
+    func json(of execution: ExecutionID) -> JSON {
         .compact([
             "kind": .string(fact.kind.rawValue),
             "code": fact.code.map(JSON.string),
@@ -18,7 +18,7 @@ public struct LearnedFact: Hashable, Sendable {
             "success": fact.success.map(JSON.bool),
             "amount": fact.amount?.json,
             "reason": fact.reason.map(JSON.string),
-            "dispute": fact.disputeID.map { ["id": .string($0), "status": fact.code.map(JSON.string) ?? .null] },
+            "dispute": Dispute(fact, of: execution)?.json,
             "at": .string(fact.at.rfc3339),
             "learnedAt": .string(learnedAt.rfc3339),
             "source": .string(fact.source.rawValue),
@@ -54,7 +54,8 @@ extension CheckoutExecution {
             "paymentMethodCode": picture.paymentMethodCode.map(JSON.string),
             "paymentIds": .array(picture.paymentIDs.map(JSON.string)),
             "facts": .array(
-                facts.sorted { ($0.fact.at, $0.fact.identity) < ($1.fact.at, $1.fact.identity) }.map(\.json)),
+                facts.sorted { ($0.fact.at, $0.fact.identity) < ($1.fact.at, $1.fact.identity) }
+                    .map { $0.json(of: id) }),
         ])
     }
 }

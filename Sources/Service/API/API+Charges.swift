@@ -58,7 +58,14 @@ extension API {
 
     /// `GET /v1/charges/{id}`
     func readCharge(_ request: Request) async throws -> Answer {
-        guard let charge = try await store.readCharge(try request.id()) else { throw Problem.notFound }
+        let id: ChargeID = try request.id()
+        let charge = try await staleReads.read({ try await store.readCharge(id) }) { charge in
+            guard charge.state == .processing || charge.state == .unknown, let execution = charge.execution,
+                let attempt = charge.attempts.last
+            else { return [] }
+            return [AwaitedExecution(reference: execution, heardAt: attempt.begunAt)]
+        }
+        guard let charge else { throw Problem.notFound }
         return .ok(charge.json)
     }
 }

@@ -75,7 +75,10 @@ extension API {
 
     /// `GET /v1/checkouts/{id}`
     func readCheckout(_ request: Request) async throws -> Answer {
-        guard let read = try await store.readCheckout(try request.ownCheckout()) else { throw Problem.notFound }
+        let id = try request.ownCheckout()
+        guard let read = try await staleReads.read({ try await store.readCheckout(id) }, \.awaited) else {
+            throw Problem.notFound
+        }
         return Answer.ok(read.json).tagged(Int(read.checkout.amountVersion))
     }
 
@@ -89,7 +92,9 @@ extension API {
             )
         }
         if let reference = query.reference {
-            let read = try await store.readCheckout(merchantReference: reference)
+            let read = try await staleReads.read({ try await store.readCheckout(merchantReference: reference) }) {
+                caller.reaches($0.checkout.id) ? $0.awaited : []
+            }
             return .ok(["items": .array(read.map { caller.reaches($0.checkout.id) ? [$0.json] : [] } ?? [])])
         }
         if case .client(let own, _) = caller {

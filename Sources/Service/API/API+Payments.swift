@@ -6,7 +6,9 @@ import Store
 extension API {
     /// `GET /v1/executions/{id}`
     func readExecution(_ request: Request) async throws -> Answer {
-        guard let view = try await store.readExecution(try request.id()) else { throw Problem.notFound }
+        let id: ExecutionID = try request.id()
+        let view = try await staleReads.read({ try await store.readExecution(id) }) { $0.awaited.map { [$0] } ?? [] }
+        guard let view else { throw Problem.notFound }
         return .ok(view.json)
     }
 

@@ -30,13 +30,8 @@ public struct OneShot: Sendable {
         let pool = PostgresPool(settings.postgres)
         do {
             try await LockstepService.refuseWrongVersion(pool)
-            let identifiers = IdentifierSource.system(clock: clock)
-            let store = PaymentStore(
-                pool: pool, clock: clock, identifiers: identifiers, policy: try settings.storePolicy())
-            let orchestrator = Orchestrator(
-                store: store,
-                provider: PayrailsClient(payrails.configuration(pacedBy: store), transport: client),
-                owner: identifiers.next(), charging: settings.charging, log: log)
+            let orchestrator = try settings.orchestrator(
+                payrails, through: client, pool: pool, clock: clock, identifiers: .system(clock: clock), log: log)
             return OneShot(orchestrator: orchestrator, log: log, pool: pool, client: client)
         } catch {
             await pool.shutdown()

@@ -95,7 +95,6 @@ extension Settings {
         public let events: Duration
         public let personalData: Duration
         public let idempotencyKeys: Duration
-        public let payloads: Duration
 
         init(_ read: SettingsReader) {
             read.begin("Retention")
@@ -110,8 +109,6 @@ extension Settings {
             idempotencyKeys = read.usually(
                 "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."
             )
-            payloads = read.usually(
-                "1", "LOCKSTEP_RETAIN_PAYLOADS_DAYS", .days(1...365), "Init payloads, which hold tokens of the SDK.")
         }
     }
 }

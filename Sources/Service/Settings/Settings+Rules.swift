@@ -79,6 +79,7 @@ extension Settings {
         public let unresolvedAfter: Duration
         public let overdueAfter: Duration
         public let reconcileGrace: Duration
+        public let staleAfter: Duration
 
         init(_ read: SettingsReader) {
             read.begin("Rules")
@@ -110,6 +111,10 @@ extension Settings {
             reconcileGrace = read.usually(
                 "300", "LOCKSTEP_RECONCILE_GRACE_SECONDS", .seconds(0...86_400),
                 "Payments younger than this are left for the next reconciliation.")
+            staleAfter = read.usually(
+                "10", "LOCKSTEP_STALE_SECONDS", .seconds(0...86_400),
+                "After how long without news Payrails is asked about a payment in flight that somebody reads. 0 is never."
+            )
         }
     }
 

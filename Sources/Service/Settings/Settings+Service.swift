@@ -31,7 +31,7 @@ extension Settings {
                 "2000", "LOCKSTEP_DATABASE_ACQUIRE_TIMEOUT_MS", .milliseconds(50...60_000),
                 "How long a request waits for a free connection before it is answered with 503.")
             maximumWaiting = read.usually(
-                "128", "LOCKSTEP_DATABASE_MAX_WAITING", .integer(1...10_000),
+                "512", "LOCKSTEP_DATABASE_MAX_WAITING", .integer(1...10_000),
                 "How many may wait for a free connection. While as many do, new requests are answered with 503 at once; the gate and notifications aren't."
             )
         }

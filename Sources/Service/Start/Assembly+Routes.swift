@@ -12,7 +12,8 @@ extension Assembly {
             orchestrator: orchestrator,
             options: API.Options(
                 workflowCode: payrails.workflowCode,
-                references: PaymentReference(separator: settings.rules.referenceSeparator)), clock: clock, bells: bells)
+                references: PaymentReference(separator: settings.rules.referenceSeparator),
+                staleAfter: settings.rules.staleAfter), clock: clock, bells: bells)
         let intake = NotificationIntake(
             inbox: inbox, keys: webhookKeys, metrics: notificationMetrics, clock: clock)
         let gatekeeper = gatekeeper

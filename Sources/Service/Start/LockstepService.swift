@@ -61,19 +61,14 @@ public final class LockstepService: Sendable {
         do {
             try await refuseWrongVersion(pool)
             let identifiers = IdentifierSource.system(clock: clock)
-            let store = PaymentStore(
-                pool: pool, clock: clock, identifiers: identifiers, policy: try settings.storePolicy())
-            let orchestrator = Orchestrator(
-                store: store,
-                provider: PayrailsClient(payrails.configuration(pacedBy: store), transport: client),
-                owner: identifiers.next(),
-                charging: settings.charging, log: log)
+            let orchestrator = try settings.orchestrator(
+                payrails, through: client, pool: pool, clock: clock, identifiers: identifiers, log: log)
             let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
                 clock: clock, identifiers: identifiers, bells: bells, log: log, eventsClient: eventsClient,
                 gatePool: gatePool, checkClient: checkClient)
-            if settings.events.url != nil { try await store.beginDeliveries() }
+            if settings.events.url != nil { try await orchestrator.store.beginDeliveries() }
             let server = assembly.server()
             do {
                 try server.start()

@@ -40,6 +40,19 @@ extension Settings {
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 
+    /// What joins these books and Payrails, in a service and in a command alike.
+    ///
+    /// - Throws: ``StartRefusal``, as ``storePolicy()`` does.
+    func orchestrator(
+        _ payrails: Payrails, through client: HTTPClient, pool: PostgresPool, clock: WallClock,
+        identifiers: IdentifierSource, log: Log
+    ) throws(StartRefusal) -> Orchestrator {
+        let store = PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: try storePolicy())
+        return Orchestrator(
+            store: store, provider: PayrailsClient(payrails.configuration(pacedBy: store), transport: client),
+            owner: identifiers.next(), charging: charging, log: log)
+    }
+
     /// How charges without the customer are made.
     public var charging: Orchestrator.Charging {
         var charging = Orchestrator.Charging(returnURL: http.returnURL?.exact)

@@ -31,8 +31,8 @@ extension Schemas {
         "Dispute": object(
             "A dispute, its status as Payrails names it. Stands in `dispute.changed` and in an execution's facts.",
             [
-                "id": word, "executionId": uuid, "paymentId": word, "status": word, "reason?": word, "amount": money,
-                "at": time,
+                "id": word, "executionId": uuid, "paymentId?": word, "status": word, "reason?": word,
+                "amount?": money, "at": time,
             ]),
     ]
 

@@ -15,10 +15,9 @@ extension Schemas {
             "Something that is known about an execution, since when, and from where.",
             [
                 "kind": word, "code?": word, "action?": word, "success?": flag, "amount?": money, "reason?": word,
-                "dispute?": ref("FactDispute"), "at": time, "learnedAt": time,
+                "dispute?": ref("Dispute"), "at": time, "learnedAt": time,
                 "source": words(["notification", "read", "answer", "report"]),
             ]),
-        "FactDispute": object("Which dispute, and its status as Payrails names it.", ["id": word, "status?": word]),
         "Operation": object(
             "A capture, cancellation or refund.",
             [

@@ -38,6 +38,7 @@ final class ServiceHarness: Sendable {
         "LOCKSTEP_HEAL_UNKNOWN": "50ms,100ms,200ms,500ms", "LOCKSTEP_HEAL_PENDING": "200ms,500ms,1s",
         "LOCKSTEP_PREPAYMENT_BUDGET_MS": "9000", "LOCKSTEP_RATE_LIMIT_MERCHANT_PER_SECOND": "0",
         "LOCKSTEP_RATE_LIMIT_CLIENT_PER_MINUTE": "0", "PAYRAILS_REQUESTS_PER_SECOND": "0",
+        "LOCKSTEP_STALE_SECONDS": "0",
         "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)", "LOCKSTEP_RETURN_URL": "https://shop.example/back",
     ]
 

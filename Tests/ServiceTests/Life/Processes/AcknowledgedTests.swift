@@ -54,10 +54,13 @@ struct AcknowledgedTests {
         for round in 1...Self.rounds {
             let (orders, notifications) = try await lockstep.heldBack(orders: Self.orders)
             let postman = Postman(notifications)
-            async let posting: Void = postman.deliver(to: program.stranger)
             let enough = enough(of: notifications)
+            // More than what is answered while the server is told to stop, and enough left to be refused.
+            postman.pause(after: enough + 60)
+            async let posting: Void = postman.deliver(to: program.stranger)
             #expect(await waitUntil { postman.acknowledged.count >= enough })
             try await cluster.stop(mode: .immediate)
+            postman.pause(after: nil)
             let acknowledged = postman.acknowledged
             #expect(await waitUntil { postman.refusals.count >= 40 })
             // At most what each connection was just being told.

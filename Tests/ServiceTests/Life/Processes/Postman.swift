@@ -15,6 +15,8 @@ final class Postman: Sendable {
         var acknowledged: [SignedNotification] = []
         var refusals: [JSONCaller.Reply] = []
         var isStopped = false
+        /// So many answered 200, and nothing more is taken to the door.
+        var limit = Int.max
     }
     private let state: Mutex<State>
 
@@ -29,13 +31,22 @@ final class Postman: Sendable {
     /// Takes nothing more to the door; what is on its way ends as it ends.
     func stop() { state.withLock { $0.isStopped = true } }
 
+    /// Waits when so many were answered 200, so that something is left however fast the door is; nil: goes on.
+    func pause(after count: Int?) { state.withLock { $0.limit = count ?? .max } }
+
+    private func next() async -> SignedNotification? {
+        await waitUntil { !isPaused } ? take() : nil
+    }
+
+    private var isPaused: Bool { state.withLock { !$0.isStopped && $0.acknowledged.count >= $0.limit } }
+
     /// Returns when everything was answered 200, or when it was told to stop.
     func deliver(to caller: JSONCaller, connections: Int = 32) async {
         state.withLock { $0.isStopped = false }
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<connections {
                 group.addTask {
-                    while let notification = self.take() {
+                    while let notification = await self.next() {
                         let reply = try? await notification.send(to: caller)
                         self.note(notification, reply)
                         // Payrails waits before it comes again, too.
