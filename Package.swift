@@ -46,6 +46,8 @@ let package = Package(
                 .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
                 .embedInCode("sql/0006_discrepancies.sql"), .embedInCode("sql/0006_discrepancies.check.sql"),
                 .embedInCode("sql/0007_disputes.sql"), .embedInCode("sql/0007_disputes.check.sql"),
+                .embedInCode("sql/0008_notification_outcomes.sql"),
+                .embedInCode("sql/0008_notification_outcomes.check.sql"),
             ]),
         .target(
             name: "Service",

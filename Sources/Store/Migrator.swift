@@ -34,6 +34,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 7, name: "disputes", script: text(PackageResources._007_disputes_sql),
             check: text(PackageResources._007_disputes_check_sql)),
+        Migration(
+            version: 8, name: "notification_outcomes", script: text(PackageResources._008_notification_outcomes_sql),
+            check: text(PackageResources._008_notification_outcomes_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

@@ -109,7 +109,8 @@ extension PaymentStore {
         gone += try await pool.query(
             """
             UPDATE executions SET init_data = NULL WHERE id IN (SELECT id FROM executions
-                WHERE init_data IS NOT NULL AND created_at < \((now - policy.initFresh * 2).stored) LIMIT \(limit)
+                WHERE init_data IS NOT NULL AND created_at < \((now - policy.initFresh * 2).stored)
+                ORDER BY created_at LIMIT \(limit)
                 FOR UPDATE SKIP LOCKED)
             """
         ).affected

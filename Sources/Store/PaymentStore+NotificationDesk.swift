@@ -82,7 +82,8 @@ extension PaymentStore {
             """
             SELECT id, body_hash, endpoint, state, event, execution_id, attempts, error, received_at, applied_at,
                 octet_length(body) AS body_bytes
-            FROM notifications WHERE state = ANY(\(states.map(\.rawValue).sorted()))
+            FROM notification_states JOIN notifications USING (id)
+            WHERE state = ANY(\(states.map(\.rawValue).sorted()))
                 AND (\(execution?.uuid)::uuid IS NULL OR execution_id = \(execution?.uuid))
             ORDER BY id DESC LIMIT \(limit)
             """
@@ -116,7 +117,7 @@ extension PaymentStore {
     /// The same for all in a state whose bodies are still there. How many there were.
     public func replayNotifications(in state: NotificationState) async throws -> Int {
         let last = try await pool.query(
-            "SELECT coalesce(max(id), 0) AS last FROM notifications WHERE state = \(state.rawValue)"
+            "SELECT coalesce(max(id), 0) AS last FROM notification_outcomes WHERE state = \(state.rawValue)"
         ).first?.decode("last", as: Int64.self)
         var count = 0
         var after: Int64 = 0
@@ -124,8 +125,7 @@ extension PaymentStore {
         while let last, after < last {
             let numbers = try await pool.query(
                 """
-                SELECT id FROM notifications WHERE state = \(state.rawValue) AND id > \(after) AND id <= \(last)
-                    AND body IS NOT NULL
+                SELECT id FROM notification_outcomes WHERE state = \(state.rawValue) AND id > \(after) AND id <= \(last)
                 ORDER BY id LIMIT 500
                 """
             ).map { try $0.decode(Int64.self) }
@@ -144,17 +144,22 @@ extension PaymentStore {
 
     /// How many notifications are in the states that should empty, and since when. Counted up to 20,000: after an outage
     /// there may be millions, and counting all of them again and again would hold up applying them.
+    ///
+    /// Numbers grow with time, but a batch is written in the order of its hashes: so the oldest one is looked for among
+    /// the first thousand, which is more than a batch holds.
     public func notificationStanding() async throws -> [NotificationState: NotificationStanding] {
         let rows = try await pool.query(
             """
             SELECT 'received' AS state, count(*) AS count, min(received_at) AS oldest FROM
-                (SELECT received_at FROM notifications WHERE state = 'received' ORDER BY id LIMIT 20000) AS first
+                (SELECT received_at FROM waiting_notifications ORDER BY id LIMIT 20000) AS first
             UNION ALL
-            SELECT 'parked', count(*), min(received_at) FROM
-                (SELECT received_at FROM notifications WHERE state = 'parked' LIMIT 20000) AS first
-            UNION ALL
-            SELECT 'dead', count(*), min(received_at) FROM
-                (SELECT received_at FROM notifications WHERE state = 'dead' ORDER BY id LIMIT 20000) AS first
+            SELECT open.state,
+                (SELECT count(*) FROM (SELECT FROM notification_outcomes AS outcome
+                    WHERE outcome.state = open.state AND outcome.state IN ('parked','dead') LIMIT 20000) AS counted),
+                (SELECT min(received_at) FROM notifications JOIN (SELECT id FROM notification_outcomes AS outcome
+                    WHERE outcome.state = open.state AND outcome.state IN ('parked','dead')
+                    ORDER BY id LIMIT 1000) AS first USING (id))
+            FROM (VALUES ('parked'), ('dead')) AS open(state)
             """)
         var standing: [NotificationState: NotificationStanding] = [:]
         for row in rows {
@@ -194,11 +199,15 @@ extension Transaction {
         }
     }
 
+    /// What waits already goes on waiting; what has no body any more stays as it is.
     fileprivate func replayNotifications(_ numbers: [Int64]) async throws -> Int {
         try await query(
             """
-            UPDATE notifications SET state = 'received', error = NULL, applied_at = NULL
-            WHERE id = ANY(\(numbers)) AND state <> 'received'
+            WITH again AS (SELECT id, received_at FROM notifications
+                WHERE id = ANY(\(numbers)) AND body IS NOT NULL ORDER BY id FOR UPDATE
+            ), gone AS (DELETE FROM notification_outcomes AS outcome USING again WHERE outcome.id = again.id
+                RETURNING outcome.id, again.received_at, outcome.attempts)
+            INSERT INTO waiting_notifications (id, received_at, attempts) SELECT id, received_at, attempts FROM gone
             """
         ).affected
     }

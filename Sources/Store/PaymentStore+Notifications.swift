@@ -55,10 +55,13 @@ extension PaymentStore {
             .sorted { $0.hash.firstEightBytes < $1.hash.firstEightBytes }
         return try await pool.query(
             """
-            INSERT INTO notifications (body_hash, endpoint, body, received_at)
-            SELECT * FROM unnest(\(rows.map(\.hash)), \(rows.map(\.notification.endpoint)),
-                \(rows.map(\.notification.body)), \(rows.map(\.notification.receivedAt.stored)))
-            ON CONFLICT (body_hash) DO NOTHING
+            WITH new AS (
+                INSERT INTO notifications (body_hash, endpoint, body, received_at)
+                SELECT * FROM unnest(\(rows.map(\.hash)), \(rows.map(\.notification.endpoint)),
+                    \(rows.map(\.notification.body)), \(rows.map(\.notification.receivedAt.stored)))
+                ON CONFLICT (body_hash) DO NOTHING RETURNING id, received_at
+            )
+            INSERT INTO waiting_notifications (id, received_at) SELECT id, received_at FROM new
             """
         ).affected
     }
@@ -83,7 +86,7 @@ extension PaymentStore {
     ) async throws -> AppliedCount {
         var count = AppliedCount()
         let waiting = try await pool.query(
-            "SELECT id FROM notifications WHERE state = 'received' ORDER BY id LIMIT \(limit)")
+            "SELECT id FROM waiting_notifications ORDER BY id LIMIT \(limit)")
         for row in waiting {
             let id = try row.decode("id", as: Int64.self)
             do {
@@ -96,20 +99,25 @@ extension PaymentStore {
         return count
     }
 
-    /// Applies many in one transaction, in as many statements as for one.
+    /// Applies many in one transaction, in as many statements as for one. They are taken out of those that wait first:
+    /// until the end of the transaction nobody else sees that, and when it fails they wait again.
     private func applyBatch(
         limit: Int, only: Int64?, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
     ) async throws -> AppliedCount {
         try await transact { transaction in
-            let waiting = try await transaction.query(
+            let taken = try await transaction.query(
                 """
-                SELECT id, body, received_at FROM notifications
-                WHERE state = 'received' AND (\(only)::bigint IS NULL OR id = \(only))
-                ORDER BY id LIMIT \(limit) FOR UPDATE SKIP LOCKED
+                WITH taken AS (
+                    DELETE FROM waiting_notifications WHERE id = ANY(ARRAY(SELECT id FROM waiting_notifications
+                        WHERE id BETWEEN \(only ?? 0) AND \(only ?? .max) ORDER BY id LIMIT \(limit)
+                        FOR UPDATE SKIP LOCKED))
+                    RETURNING id, attempts
+                )
+                SELECT id, attempts, body, received_at FROM taken JOIN notifications USING (id) ORDER BY id
                 """)
-            let notifications = try waiting.map { row in
-                let (id, body, receivedAt) = try row.decode((Int64, Data, PostgresTimestamp).self)
-                return (id: id, meaning: read(body, receivedAt.timestamp))
+            let notifications = try taken.map { row in
+                let (id, attempts, body, receivedAt) = try row.decode((Int64, Int32, Data, PostgresTimestamp).self)
+                return TakenNotification(id: id, attempts: attempts, meaning: read(body, receivedAt.timestamp))
             }
             guard !notifications.isEmpty else { return AppliedCount() }
             let known = try await transaction.learn(
@@ -121,10 +129,19 @@ extension PaymentStore {
     private func setAside(_ id: Int64, reason: String) async throws {
         _ = try await pool.query(
             """
-            UPDATE notifications SET state = 'dead', error = \(String(reason.prefix(500))), attempts = attempts + 1
-            WHERE id = \(id) AND state = 'received'
+            WITH taken AS (DELETE FROM waiting_notifications WHERE id = \(id) RETURNING id, attempts)
+            INSERT INTO notification_outcomes (id, state, attempts, error)
+            SELECT id, 'dead', attempts + 1, \(String(reason.prefix(500))) FROM taken
             """)
     }
+}
+
+/// One that is being applied.
+private struct TakenNotification {
+    let id: Int64
+    /// How often it was tried before.
+    let attempts: Int32
+    let meaning: NotificationMeaning
 }
 
 extension Transaction {
@@ -177,15 +194,15 @@ extension Transaction {
 
     /// Writes down what became of each notification.
     fileprivate func finish(
-        _ notifications: [(id: Int64, meaning: NotificationMeaning)], known: Set<ExecutionID>
+        _ notifications: [TakenNotification], known: Set<ExecutionID>
     ) async throws -> AppliedCount {
         var count = AppliedCount()
         var states: [String] = []
         var events: [String?] = []
         var executions: [UUID?] = []
         var errors: [String?] = []
-        for (_, meaning) in notifications {
-            switch meaning {
+        for notification in notifications {
+            switch notification.meaning {
             case .facts(_, let execution, let event):
                 let isKnown = known.contains(execution)
                 count.applied += isKnown ? 1 : 0
@@ -216,11 +233,9 @@ extension Transaction {
         }
         _ = try await query(
             """
-            UPDATE notifications SET state = new.state, event = new.event, execution_id = new.execution_id,
-                error = new.error, attempts = attempts + 1, applied_at = \(now.stored)
-            FROM unnest(\(notifications.map(\.id)), \(states), \(events), \(executions), \(errors))
-                AS new(id, state, event, execution_id, error)
-            WHERE notifications.id = new.id
+            INSERT INTO notification_outcomes (id, state, event, execution_id, attempts, error, applied_at)
+            SELECT new.*, \(now.stored) FROM unnest(\(notifications.map(\.id)), \(states), \(events), \(executions),
+                \(notifications.map { $0.attempts + 1 }), \(errors)) AS new
             """)
         return count
     }

@@ -45,8 +45,8 @@ extension PaymentStore {
     public func countOutlived(_ limits: RetentionLimits) async throws -> RetentionCount {
         let row = try await pool.query(
             """
-            SELECT (SELECT count(*) FROM notifications WHERE \(unescaped: Self.outlivedBody)
-                    AND received_at < \(limits.notifications.stored)) AS bodies,
+            SELECT (SELECT count(*) FROM notifications JOIN notification_outcomes USING (id)
+                    WHERE \(unescaped: Self.outlivedBody) AND received_at < \(limits.notifications.stored)) AS bodies,
                 (SELECT count(*) FROM checkouts WHERE \(unescaped: Self.closedForGood)
                     AND expires_at < \(limits.personalData.stored) AND NOT EXISTS (SELECT FROM executions
                         WHERE checkout_id = checkouts.id AND changed_at >= \(limits.personalData.stored)))
@@ -96,14 +96,15 @@ extension PaymentStore {
                 < (events.transaction_id, events.number))
         """
 
-    /// By number, so that no batch looks again at what the one before has done.
+    /// By number, so that no batch looks again at what the one before has done. The outcome is held too: else somebody
+    /// might have it applied again meanwhile, and find no body.
     private func removeBodies(before limit: Timestamp, batch: Int) async throws -> Int {
         var after: Int64 = 0
         var count = 0
         while true {
             let numbers = try await pool.query(
                 """
-                UPDATE notifications SET body = NULL WHERE id IN (SELECT id FROM notifications
+                UPDATE notifications SET body = NULL WHERE id IN (SELECT id FROM notifications JOIN notification_outcomes USING (id)
                     WHERE id > \(after) AND received_at < \(limit.stored) AND \(unescaped: Self.outlivedBody)
                     ORDER BY id LIMIT \(batch) FOR UPDATE SKIP LOCKED)
                 RETURNING id

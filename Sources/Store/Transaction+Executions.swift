@@ -151,7 +151,7 @@ extension Transaction {
         // What was told about it before it was known has waited for this moment.
         _ = try await query(
             """
-            UPDATE notifications SET state = 'applied', applied_at = \(now.stored)
+            UPDATE notification_outcomes SET state = 'applied', applied_at = \(now.stored)
             WHERE execution_id = \(reference.id.uuid) AND state = 'parked'
             """)
     }

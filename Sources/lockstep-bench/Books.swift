@@ -26,10 +26,10 @@ struct Books {
                 """
                 INSERT INTO checkouts (id, merchant_reference, holder_reference, workflow_code, status, amount_minor,
                     currency, amount_version, amount_state, client_may_update, created_by, creation_key,
-                    current_execution_id, created_at, expires_at)
+                    current_execution_id, created_at, expires_at, due_at)
                 SELECT \(unescaped: Self.identifier), 'bench-' || n, 'holder-' || n % 1000, 'payment-acceptance', 'open',
                     4999, 'EUR', 1, 'inStep', false, \(UUID()), 'key-' || n, \(unescaped: Self.identifier), now(),
-                    now() + interval '1 day'
+                    now() + interval '1 day', now() + interval '1 day'
                 FROM generate_series(\(Int64(range.lowerBound)), \(Int64(range.upperBound - 1))) AS n
                 """)
             _ = try await pool.query(
@@ -54,11 +54,11 @@ struct Books {
             }
             _ = try await store.insertNotifications(batch)
         }
-        _ = try await pool.query("ANALYZE notifications")
+        _ = try await pool.query("ANALYZE notifications, waiting_notifications")
     }
 
     func unapplied() async throws -> Int64 {
-        try await pool.query("SELECT count(*) AS rows FROM notifications WHERE state = 'received'")
+        try await pool.query("SELECT count(*) AS rows FROM waiting_notifications")
             .first?.decode("rows", as: Int64.self) ?? 0
     }
 
@@ -68,8 +68,7 @@ struct Books {
 
     /// Looked for from the end, where it is found at once while there is any.
     private func isWaiting() async throws -> Bool {
-        try await pool.query("SELECT id FROM notifications WHERE state = 'received' ORDER BY id DESC LIMIT 1").first
-            != nil
+        try await pool.query("SELECT id FROM waiting_notifications ORDER BY id DESC LIMIT 1").first != nil
     }
 
     func paid() async throws -> Int64 {
@@ -85,7 +84,8 @@ struct Books {
                 ::bigint AS half,
                 (1000 * percentile_cont(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM applied_at - received_at)))
                 ::bigint AS most
-            FROM notifications WHERE id > \(Int64(number)) AND state = 'applied'
+            FROM notification_outcomes JOIN notifications USING (id)
+            WHERE id > \(Int64(number)) AND state = 'applied'
             """
         ).first
         return try row.map { try $0.decode((Int64, Int64).self) } ?? (0, 0)

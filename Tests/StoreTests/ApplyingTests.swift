@@ -131,4 +131,53 @@ struct ApplyingTests {
         #expect(try await bench.told("checkout.paid", poisoned) == 1)
         await bench.stop()
     }
+
+    @Test("what is brought back waits once, is applied once, and its tries are counted on")
+    func broughtBack() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        let paid = NotificationMeaning.facts([try bench.completed("authorize")], about: order.execution, event: "x")
+        _ = try await bench.store.insertNotifications([bench.incoming("paid")])
+        // What waits already isn't brought back a second time.
+        #expect(try await bench.store.replayNotification(.number(1)) == .replayed(1))
+        #expect(try await bench.store.replayNotifications(in: .received) == 0)
+        #expect(try await bench.apply(["paid": paid]).applied == 1)
+        let replayed = try await withThrowingTaskGroup(of: ReplayResult.self) { group in
+            for _ in 0..<8 { group.addTask { try await bench.store.replayNotification(.number(1)) } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(replayed == Array(repeating: .replayed(1), count: 8))
+        let waiting = try await bench.store.readNotifications(Set(NotificationState.allCases), limit: 10)
+        #expect(waiting.map(\.state) == [.received] && waiting.map(\.attempts) == [1])
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<8 { group.addTask { try await bench.apply(["paid": paid]).total } }
+            return try await group.reduce(0, +)
+        }
+        #expect(counts == 1)
+        let applied = try await bench.store.readNotifications(Set(NotificationState.allCases), limit: 10)
+        #expect(applied.map(\.state) == [.applied] && applied.map(\.attempts) == [2])
+        #expect(applied.first?.event == "x" && applied.first?.execution == order.execution)
+        #expect(try await bench.told("checkout.paid", order) == 1)
+        await bench.stop()
+    }
+
+    @Test("of more than are counted, the oldest one's age is told", arguments: [NotificationState.parked, .dead])
+    func oldest(_ state: NotificationState) async throws {
+        let bench = try await BooksBench()
+        // The first to come lies where it is found last.
+        _ = try await bench.pool.query(
+            """
+            WITH stored AS (
+                INSERT INTO notifications (id, body_hash, endpoint, body, received_at) OVERRIDING SYSTEM VALUE
+                SELECT number, sha256(int8send(number)), '', '', timestamptz '2026-11-30Z' + number * interval '1 second'
+                FROM generate_series(20500, 1, -1) AS number RETURNING id
+            )
+            INSERT INTO notification_outcomes (id, state, execution_id, attempts)
+            SELECT id, \(state.rawValue), gen_random_uuid(), 1 FROM stored ORDER BY id DESC
+            """)
+        let standing = try #require(try await bench.store.notificationStanding()[state])
+        #expect(standing.count == 20_000)
+        #expect(standing.oldest == Timestamp(rfc3339: "2026-11-30T00:00:01Z"))
+        await bench.stop()
+    }
 }

@@ -102,7 +102,7 @@ struct NotificationBatchTests {
                 _ = try await bench.apply(["paid": paid])
                 return try await bench.status(order) == .paid
             })
-        #expect(try await bench.value("SELECT state FROM notifications", as: String.self) == "applied")
+        #expect(try await bench.value("SELECT state FROM notification_states", as: String.self) == "applied")
         #expect(try await bench.told("checkout.paid", order) == 1)
         #expect(try await bench.value("SELECT count(*) FROM facts", as: Int.self) == 1)
         await bench.stop()

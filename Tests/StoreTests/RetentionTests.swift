@@ -46,8 +46,14 @@ struct RetentionTests {
                 for number in 0..<3 {
                     let text = "\(Self.canary) \(age) \(state) \(number)"
                     _ = try await bench.store.insertNotifications([bench.incoming(text)])
+                    guard state != .received else { continue }
                     _ = try await bench.pool.query(
-                        "UPDATE notifications SET state = \(state.rawValue) WHERE body = \(Data(text.utf8))")
+                        """
+                        WITH taken AS (DELETE FROM waiting_notifications WHERE id =
+                            (SELECT id FROM notifications WHERE body = \(Data(text.utf8))) RETURNING id)
+                        INSERT INTO notification_outcomes (id, state, attempts)
+                        SELECT id, \(state.rawValue), 1 FROM taken
+                        """)
                 }
             }
         }
@@ -99,7 +105,51 @@ struct RetentionTests {
         #expect(try await bench.store.retain(limits(bench)).notificationBodies == 1)
         let ready = try #require(try await bench.store.finishSession(planned, session))
         #expect(ready.settled.checkout.status == .paid)
-        #expect(try await bench.value("SELECT state FROM notifications", as: String.self) == "applied")
+        #expect(try await bench.value("SELECT state FROM notification_states", as: String.self) == "applied")
+        await bench.stop()
+    }
+
+    @Test("a body that is still needed can't go, whoever tries", arguments: [NotificationState.received, .dead])
+    func neededBody(_ state: NotificationState) async throws {
+        let bench = try await BooksBench()
+        _ = try await bench.store.insertNotifications([bench.incoming("needed")])
+        if state == .dead {
+            _ = try await bench.pool.query(
+                """
+                WITH taken AS (DELETE FROM waiting_notifications RETURNING id)
+                INSERT INTO notification_outcomes (id, state, attempts) SELECT id, 'dead', 1 FROM taken
+                """)
+        }
+        let error = await #expect(throws: PostgresError.self) {
+            try await bench.pool.query("UPDATE notifications SET body = NULL")
+        }
+        #expect(error?.sqlState == "23514")
+        await bench.stop()
+    }
+
+    @Test("what is being brought back while bodies go keeps its body, and without one nothing is brought back")
+    func broughtBackMeanwhile() async throws {
+        let bench = try await BooksBench()
+        _ = try await bench.store.insertNotifications([bench.incoming("one"), bench.incoming("other")])
+        #expect(try await bench.apply([:]).ignored == 2)
+        bench.wait(Self.day * 2)
+        let bodies = RetentionLimits(
+            notifications: bench.hand.now - Self.day, personalData: Timestamp(seconds: 0),
+            events: Timestamp(seconds: 0))
+        let numbers = try await bench.store.readNotifications([.ignored], limit: 10).map(\.number)
+        let gone = try await bench.pool.withTransaction { connection in
+            _ = try await connection.query(
+                "DELETE FROM notification_outcomes WHERE id = \(numbers[0])")
+            _ = try await connection.query(
+                "INSERT INTO waiting_notifications (id, received_at) VALUES (\(numbers[0]), now())")
+            return try await bench.store.retain(bodies).notificationBodies
+        }
+        #expect(gone == 1)
+        #expect(try await bench.store.retain(bodies).notificationBodies == 0)
+        #expect(try await bench.store.replayNotification(.number(numbers[1])) == .bodyGone(numbers[1]))
+        #expect(try await bench.store.replayNotifications(in: .ignored) == 0)
+        #expect(try await bench.apply([:]).ignored == 1)
+        #expect(try await bench.store.readNotifications([.ignored], limit: 10).count == 2)
         await bench.stop()
     }
 

@@ -38,7 +38,8 @@ struct StatementShapeTests {
     func hotIndexes() throws {
         let schema = try Self.texts(of: "sql", ".sql").map(\.text).joined()
         for index in [
-            "checkouts_due", "executions_check", "operations_due", "notifications_received", "event_deliveries_open",
+            "checkouts_due", "executions_check", "operations_due", "notification_outcomes_open",
+            "event_deliveries_open",
         ] {
             let statement = try schema.firstMatch(of: Regex("CREATE INDEX \(index) ON [^;]*WHERE[^;]*;"))
             #expect(statement != nil, "\(index)")

@@ -52,7 +52,7 @@ extension NotificationMessage {
     /// operations of several kinds are listed, only those of this one.
     private func succeeded(_ action: String) -> [JSON] {
         let successes = compositions.filter { composition in
-            composition["success"].map { $0 == .bool(true) } ?? (composition["operationResult"]?.word == "Success")
+            composition["success"].map { $0.bool == true } ?? (composition["operationResult"]?.word == "Success")
         }
         let ofThisKind = successes.filter { composition in
             composition["operationType"]?.word?.equalsIgnoringASCIICase(action) ?? false

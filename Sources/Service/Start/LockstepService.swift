@@ -77,7 +77,8 @@ public final class LockstepService: Sendable {
                 throw StartRefusal(message: "LOCKSTEP_LISTEN: can't listen on \(settings.http.listen): \(why)")
             }
             let workers = assembly.workers
-            let work = Task { await workers.run() }
+            // On threads of their own: a batch is decided in one go, and meanwhile nobody else could be answered.
+            let work = Task(priority: .utility) { await workers.run() }
             log.notice("serving", .count("port", server.port), .flag("workers", parts.hasWorkers))
             return LockstepService(
                 server: server, pools: pools, clients: clients, work: work, bells: bells, drain: settings.http.drain,

@@ -58,7 +58,7 @@ struct Judge {
         }
         paidEvents = paid
         dead =
-            try await simulation.books.query("SELECT count(*) AS dead FROM notifications WHERE state = 'dead'")
+            try await simulation.books.query("SELECT count(*) AS dead FROM notification_outcomes WHERE state = 'dead'")
             .first?.decode("dead", as: Int.self) ?? 0
         var ledger: [String: Balance] = [:]
         for entry in simulation.sandbox.ledger {

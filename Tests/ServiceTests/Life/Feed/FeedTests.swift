@@ -57,7 +57,7 @@ struct FeedTests {
         guard await lockstep.sandbox.becomesQuiet(within: .seconds(10)) else { return false }
         let row = try await lockstep.books.query(
             """
-            SELECT (SELECT count(*) FROM notifications WHERE state = 'received')
+            SELECT (SELECT count(*) FROM waiting_notifications)
                 + (SELECT count(*) FROM operations WHERE finished_at IS NULL) AS waiting
             """
         ).first

@@ -44,7 +44,10 @@ struct BadNotificationTests {
         var state: String?
         _ = try await waitUntil {
             state = try await lockstep.books.query(
-                "SELECT state FROM notifications WHERE body_hash = \(Crypto.sha256(body))"
+                """
+                SELECT state FROM notifications JOIN notification_states USING (id)
+                WHERE body_hash = \(Crypto.sha256(body))
+                """
             ).first?.decode("state", as: String.self)
             return state != "received"
         }

@@ -25,7 +25,10 @@ struct DeliveryTests {
             #expect(replies.map(\.status) == Array(repeating: 200, count: 32))
             #expect(try await lockstep.becomes("paid", order))
             let rows = try await lockstep.books.query(
-                "SELECT state FROM notifications WHERE body_hash = \(Crypto.sha256(one.body))")
+                """
+                SELECT state FROM notifications JOIN notification_states USING (id)
+                WHERE body_hash = \(Crypto.sha256(one.body))
+                """)
             #expect(rows.count == 1)
             #expect(try await results(lockstep, order) == 1)
             #expect(try await lockstep.tells("checkout.paid", order))
@@ -70,7 +73,10 @@ struct DeliveryTests {
         #expect(
             try await waitUntil {
                 try await lockstep.books.query(
-                    "SELECT 1 AS one FROM notifications WHERE state = 'applied' AND body_hash = ANY(\(hashes))"
+                    """
+                    SELECT 1 AS one FROM notifications JOIN notification_states USING (id)
+                    WHERE state = 'applied' AND body_hash = ANY(\(hashes))
+                    """
                 ).count == copies.count
             })
         #expect(try await lockstep.becomes("paid", order))
@@ -134,7 +140,8 @@ struct DeliveryTests {
             try await waitUntil {
                 try await lockstep.books.query(
                     """
-                    SELECT 1 AS one FROM notifications WHERE state = 'parked' AND event = 'executionActionCompleted'
+                    SELECT 1 AS one FROM notification_outcomes
+                    WHERE state = 'parked' AND event = 'executionActionCompleted'
                         AND execution_id = \(UUID(uuidString: execution))
                     """
                 ).count == 1
@@ -145,7 +152,10 @@ struct DeliveryTests {
         let order = try lockstep.order(reference, try await answer)
         #expect(order.answer.json["status"] == "paid", "what waited takes effect in the same transaction")
         let parked = try await lockstep.books.query(
-            "SELECT 1 AS one FROM notifications WHERE state = 'parked' AND execution_id = \(UUID(uuidString: execution))"
+            """
+            SELECT 1 AS one FROM notification_outcomes
+            WHERE state = 'parked' AND execution_id = \(UUID(uuidString: execution))
+            """
         )
         #expect(parked.isEmpty)
         #expect(try await lockstep.events(order, atLeast: 2) == ["checkout.created", "checkout.paid"])

@@ -62,7 +62,7 @@ struct HintTests {
             try await notify(event, .object(members))
             #expect(try await lockstep.becomes("paid", order), "\(event)")
             let stored = try await lockstep.books.query(
-                "SELECT state FROM notifications WHERE execution_id = \(UUID(canonical: order.execution))")
+                "SELECT state FROM notification_states WHERE execution_id = \(UUID(canonical: order.execution))")
             #expect(try stored.first?.decode("state", as: String.self) == "ignored")
         }
     }

@@ -154,7 +154,7 @@ struct NotificationIntakeTests {
         #expect(try await lockstep.becomes("paid", next))
         // Others of this suite send theirs at the same time.
         let nothingIsLeft = try await waitUntil {
-            try await lockstep.books.query("SELECT 1 AS one FROM notifications WHERE state = 'received'").isEmpty
+            try await lockstep.books.query("SELECT 1 AS one FROM waiting_notifications").isEmpty
         }
         #expect(nothingIsLeft)
     }
@@ -176,7 +176,12 @@ struct NotificationIntakeTests {
     }
 
     private func state(_ body: Data) async throws -> String? {
-        try await lockstep.books.query("SELECT state FROM notifications WHERE body_hash = \(Crypto.sha256(body))")
-            .first?.decode("state", as: String.self)
+        try await lockstep.books.query(
+            """
+            SELECT state FROM notifications JOIN notification_states USING (id)
+            WHERE body_hash = \(Crypto.sha256(body))
+            """
+        )
+        .first?.decode("state", as: String.self)
     }
 }

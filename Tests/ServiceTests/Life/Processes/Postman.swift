@@ -95,7 +95,10 @@ extension ServiceHarness {
     /// Whether everything that these notifications say is known, and none of them still waits.
     func areInEffect(_ notifications: [SignedNotification]) async throws -> Bool {
         let states = try await books.query(
-            "SELECT state FROM notifications WHERE body_hash = ANY(\(notifications.map { Crypto.sha256($0.body) }))"
+            """
+            SELECT state FROM notifications JOIN notification_states USING (id)
+            WHERE body_hash = ANY(\(notifications.map { Crypto.sha256($0.body) }))
+            """
         ).map { try $0.decode("state", as: String.self) }
         guard states.count == notifications.count, states.allSatisfy({ $0 == "applied" || $0 == "ignored" }) else {
             return false
