@@ -33,6 +33,11 @@ public struct PostgresConfiguration: Sendable {
     public var applicationName = "lockstep"
 
     public init(connectionString: String) { self.connectionString = connectionString }
+
+    /// Whether libpq can read a connection string; what it names may still not be there.
+    public static func isReadable(_ connectionString: String) -> Bool {
+        (try? ConnectionParameters(PostgresConfiguration(connectionString: connectionString))) != nil
+    }
 }
 
 /// Prints no connection string, which may have a password in it.

@@ -51,6 +51,15 @@ public struct FeedEvent: Sendable {
 }
 
 extension PaymentStore {
+    /// Whether no feed on these books can have given this cursor out: they were restored from a copy of before it. A
+    /// reader that waits behind it would wait in vain.
+    public func isBeyondFeed(_ cursor: FeedCursor) async throws -> Bool {
+        let next = try await pool.query(
+            "SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next"
+        ).first?.decode("next", as: String.self)
+        return next.flatMap { UInt64($0) }.map { cursor.transaction >= $0 } ?? false
+    }
+
     /// The events behind a cursor that these scopes may see, in the order of the feed.
     ///
     /// Only what is older than every running transaction is shown, so that nothing can still appear before what was

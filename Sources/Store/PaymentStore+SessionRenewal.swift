@@ -50,6 +50,8 @@ extension PaymentStore {
                     return .ready(ReadySession(settled: settled, payload: payload, execution: current.execution.id))
                 }
                 guard hasAsked else { return .askFirst(current.execution.reference) }
+                // It may hold the customer's money, and the provider itself doesn't know.
+                guard !current.execution.picture.hidesCharge else { return .busy }
                 // Facts show that no attempt runs on it, so it doesn't hold the basket any longer.
                 if current.execution.state != .processing, checkout.lease != nil {
                     checkout.lease = nil
@@ -117,8 +119,8 @@ extension PaymentStore {
 
 extension Transaction {
     fileprivate func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
-        if checkout.wasPaid { return .alreadyPaid }
         if checkout.status == .cancelled { return .cancelled }
+        if checkout.wasPaid { return .alreadyPaid }
         if checkout.status == .expired || now >= checkout.expiresAt { return .expired }
         return nil
     }

@@ -197,7 +197,7 @@ extension SettlementChanges {
             checkAt = policy.healing.next(
                 for: isInDoubt ? .unknown : picture.state, checks: 0, changedAt: now, hasLease: hasLease, now: now,
                 jitter: .random(in: 0...255))
-            if picture.lacksFigures || stored.facts.map(\.fact).needFigures {
+            if picture.state != .unknown, picture.lacksFigures || stored.facts.map(\.fact).needFigures {
                 checkAt = now + policy.healing.pending.delay(before: 0, jitter: .random(in: 0...255))
             }
         }

@@ -1,5 +1,7 @@
 import Foundation
+import Postgres
 import Service
+import Store
 
 /// A subcommand.
 protocol Command: Sendable {
@@ -66,5 +68,26 @@ enum Terminal {
     /// An error in words that hold nothing secret.
     static func describe(_ error: any Error) -> String {
         (error as? any LogDescribed)?.logDescription ?? "\(type(of: error)): \(error)"
+    }
+}
+
+extension Settings {
+    /// The books for a command that works once, and lets them go after it.
+    ///
+    /// - Throws: a `StartRefusal` for a database that is behind this program, or ahead of it.
+    func withBooks<Result>(
+        policy: PaymentStore.Policy = .init(), _ body: (PaymentStore) async throws -> Result
+    ) async throws -> Result {
+        let pool = PostgresPool(postgres)
+        do {
+            try await LockstepService.refuseWrongVersion(pool)
+            let result = try await body(
+                PaymentStore(pool: pool, clock: .system, identifiers: .system(), policy: policy))
+            await pool.shutdown()
+            return result
+        } catch {
+            await pool.shutdown()
+            throw error
+        }
     }
 }

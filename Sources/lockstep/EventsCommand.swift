@@ -1,7 +1,6 @@
 import Basics
 import Foundation
 import Lockstep
-import Postgres
 import Service
 import Store
 
@@ -64,14 +63,10 @@ struct EventsCommand: Command {
 
     func run() async throws -> ExitCode {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
-        let pool = PostgresPool(settings.postgres)
-        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
         if settings.events.url == nil {
             Terminal.say("lockstep events: LOCKSTEP_EVENTS_URL isn't set here; only a service that has it sends events")
         }
-        let code = try await perform(store)
-        await pool.shutdown()
-        return code
+        return try await settings.withBooks(perform)
     }
 
     private func perform(_ store: PaymentStore) async throws -> ExitCode {

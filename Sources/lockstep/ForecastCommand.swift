@@ -1,7 +1,6 @@
 import Basics
 import Foundation
 import Lockstep
-import Postgres
 import Service
 import Store
 
@@ -41,16 +40,12 @@ struct ForecastCommand: Command {
 
     func run() async throws -> ExitCode {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
-        let pool = PostgresPool(settings.postgres)
-        let store = PaymentStore(
-            pool: pool, clock: .system, identifiers: .system(), policy: try settings.storePolicy())
-        let code: ExitCode
-        switch action {
-        case .until(let day): code = try await tell(try await store.forecast(until: day, now: .systemNow))
-        case .explain(let id): code = try await explain(id, store, settings)
+        return try await settings.withBooks(policy: try settings.storePolicy()) { store in
+            switch action {
+            case .until(let day): try await tell(try await store.forecast(until: day, now: .systemNow))
+            case .explain(let id): try await explain(id, store, settings)
+            }
         }
-        await pool.shutdown()
-        return code
     }
 
     private func tell(_ forecast: Forecast) async throws -> ExitCode {

@@ -31,9 +31,10 @@ struct MigrateCommand: Command {
             await pool.shutdown()
             return report(status)
         }
-        if case .ahead = try await migrator.status() {
+        let status = try await migrator.status()
+        if case .ahead = status {
             await pool.shutdown()
-            return report(try await migrator.status())
+            return report(status)
         }
         let applied = try await migrator.migrate()
         await pool.shutdown()

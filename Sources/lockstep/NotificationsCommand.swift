@@ -1,7 +1,6 @@
 import Basics
 import Foundation
 import Lockstep
-import Postgres
 import Service
 import Store
 
@@ -40,10 +39,9 @@ struct NotificationsCommand: Command {
 
     func run() async throws -> ExitCode {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
-        let pool = PostgresPool(settings.postgres)
-        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
-        let notifications = try await store.readNotifications(states, execution: execution, limit: limit)
-        await pool.shutdown()
+        let notifications = try await settings.withBooks { store in
+            try await store.readNotifications(states, execution: execution, limit: limit)
+        }
         if asJSON {
             print(JSON.array(notifications.map(\.json)).text)
         } else {

@@ -1,6 +1,5 @@
 import Basics
 import Foundation
-import Postgres
 import Service
 import Store
 
@@ -47,12 +46,8 @@ struct ReplayCommand: Command {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
         let writer = LogWriter.standardError()
         let log = Log(minimum: settings.log.level, clock: .system, writer: writer)
-        let pool = PostgresPool(settings.postgres)
-        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
-        let code = try await perform(store, log)
-        await pool.shutdown()
-        writer.flush()
-        return code
+        defer { writer.flush() }
+        return try await settings.withBooks { try await perform($0, log) }
     }
 
     private func perform(_ store: PaymentStore, _ log: Log) async throws -> ExitCode {

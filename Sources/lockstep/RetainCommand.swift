@@ -1,6 +1,5 @@
 import Basics
 import Foundation
-import Postgres
 import Service
 import Store
 
@@ -29,11 +28,10 @@ struct RetainCommand: Command {
 
     func run() async throws -> ExitCode {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
-        let pool = PostgresPool(settings.postgres)
-        let store = PaymentStore(pool: pool, clock: .system, identifiers: .system())
         let limits = settings.retention.limits(at: .systemNow)
-        let count = try await isDry ? store.countOutlived(limits) : store.retain(limits)
-        await pool.shutdown()
+        let count = try await settings.withBooks { store in
+            try await isDry ? store.countOutlived(limits) : store.retain(limits)
+        }
         if asJSON {
             let json: JSON = [
                 "dryRun": .bool(isDry), "notificationBodies": JSON(count.notificationBodies),

@@ -76,7 +76,7 @@ public final class PostgresCluster: Sendable {
     private static func settings(folder: URL, port: UInt16) -> [String: String] {
         [
             "listen_addresses": "127.0.0.1", "port": "\(port)", "unix_socket_directories": folder.path,
-            "max_connections": "300", "shared_buffers": "64MB", "fsync": "off", "full_page_writes": "off",
+            "max_connections": "500", "shared_buffers": "64MB", "fsync": "off", "full_page_writes": "off",
             "autovacuum": "off", "jit": "off", "deadlock_timeout": "100ms", "log_min_messages": "warning",
             "max_prepared_transactions": "10", "restart_after_crash": "on", "log_line_prefix": "%m [%p] %d ",
         ]

@@ -93,7 +93,7 @@ public struct ChargeSettlement: Sendable {
         case .needsCustomer, .processing: keepOpen(index, .processing)
         case .created where refused[attempt.number] != nil: close(index, .failed, refused[attempt.number])
         case .created: keepOpen(index, inDoubt.contains(attempt.number) ? .unknown : .processing)
-        case .unknown: keepOpen(index, .unknown, "status-unknown")
+        case .unknown: keepOpen(index, .unknown, picture.failureReason ?? "status-unknown")
         }
     }
 
@@ -112,10 +112,9 @@ public struct ChargeSettlement: Sendable {
 
     private mutating func judgeFailed(_ index: Int, _ picture: ExecutionPicture) {
         let reason = picture.failureReason
-        if !picture.recordedSinceFailure.isDisjoint(with: Self.heldRecords) { return set(index, .succeeded) }
-        let isOver = !picture.recordedSinceFailure.isDisjoint(with: Self.overRecords)
+        if picture.recordOfFailure == .held { return set(index, .succeeded) }
         let meaning = rules.declines.meaning(of: reason)
-        if meaning == .unknown, !isOver { return keepOpen(index, .unknown, reason) }
+        if meaning == .unknown, picture.recordOfFailure != .over { return keepOpen(index, .unknown, reason) }
         let settledAt = (picture.failedAt ?? now) + rules.failureSettle
         guard now >= settledAt else {
             dueAt = dueAt.map { min($0, settledAt) } ?? settledAt
@@ -123,10 +122,6 @@ public struct ChargeSettlement: Sendable {
         }
         close(index, meaning == .customerNeeded ? .needsCustomer : .failed, reason)
     }
-
-    /// Statuses of payment records (reference 2.7) behind which there is the customer's money, and none.
-    private static let heldRecords: Set = ["Authorized", "Captured", "Settled"]
-    private static let overRecords: Set = ["Failed", "Expired", "Canceled"]
 
     private mutating func set(_ index: Int, _ outcome: ChargeAttempt.Outcome, _ reason: String? = nil) {
         charge.attempts[index].outcome = outcome

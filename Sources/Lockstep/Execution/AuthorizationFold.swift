@@ -5,6 +5,9 @@ struct AuthorizationFold {
     private(set) var state: ExecutionState = .created
     /// The latest failure, while nothing succeeded after it.
     private(set) var failure: (at: Timestamp, reason: String?)?
+    /// Whether one of the failures is one behind which a charge can hide: the provider was asked, and nobody knows what it
+    /// did (reference 6.6).
+    private(set) var mayHideCharge = false
     /// When the success that counts happened.
     private(set) var succeededAt: Timestamp?
 
@@ -31,6 +34,8 @@ struct AuthorizationFold {
             case .confirmFailure, .requested, .running, .pending, .noMeaning: break
             }
         }
+        // What is taken back had succeeded, so it isn't the provider that nobody heard of.
+        if success != nil { mayHideCharge = false }
         if state == .authorized { failure = nil }
         succeededAt = state == .authorized ? success?.at : nil
     }
@@ -38,7 +43,15 @@ struct AuthorizationFold {
     private mutating func fail(_ step: Timeline.Step) {
         state = .failed
         failure = (step.at, step.reason)
+        if let reason = step.reason, Self.doubtful.contains(DeclinePolicy.plain(reason)) { mayHideCharge = true }
     }
+
+    /// Not from the table of declines, which people change: what an execution's state is must not depend on that.
+    private static let doubtful = Set(
+        [
+            "Timeout", "ProviderTimeout", "UnexpectedProviderResponse", "ProviderUnknownError",
+            "UnexpectedProviderError",
+        ].map(DeclinePolicy.plain))
 }
 
 /// The steps of an authorization in the provider's time.

@@ -36,7 +36,8 @@ extension CheckoutExecution {
         case .charge(let id): charge = id
         }
         let zero = Money(minor: 0, currency: amount.currency)
-        func money(_ known: Money?) -> JSON { (known ?? zero)?.json ?? .null }
+        // Nothing happened is zero; that something happened and nobody knows how much is no figure.
+        func money(_ known: Money?, _ happened: Bool) -> JSON? { (known ?? (happened ? nil : zero))?.json }
         // What was captured had been authorized, also where only the capture is known yet.
         let authorized = picture.authorized ?? picture.captured
         return .compact([
@@ -46,11 +47,11 @@ extension CheckoutExecution {
             "merchantReference": .string(merchantReference),
             "state": .string(state.rawValue),
             "amount": amount.json,
-            "amounts": [
-                "authorized": money(authorized),
-                "captured": money(picture.captured),
-                "refunded": money(picture.refunded),
-            ],
+            "amounts": .compact([
+                "authorized": money(authorized, state.holdsMoney || state == .refunded || picture.hidesCharge),
+                "captured": money(picture.captured, state.wasCaptured),
+                "refunded": money(picture.refunded, state == .partiallyRefunded || state == .refunded),
+            ]),
             "paymentMethodCode": picture.paymentMethodCode.map(JSON.string),
             "paymentIds": .array(picture.paymentIDs.map(JSON.string)),
             "facts": .array(

@@ -12,17 +12,19 @@ import Basics
 /// 3. After a failure, `authorizePending` alone means nothing (it can be stamped late); only a new request reopens.
 /// 4. A code without a known meaning makes the state unknown while nothing has succeeded. It is never a success. The
 ///    same for a completed action that doesn't say how it ended.
+/// 5. A failure behind which a charge can hide, of any of the providers that were tried, makes it unknown too, until the
+///    payment records say what became of the money.
 ///
 /// Capturing, refunding, cancelling (``ActionLedger``):
-/// 5. They are counted by action, never added up by deliveries. What only a status tells of is put down to the actions
+/// 6. They are counted by action, never added up by deliveries. What only a status tells of is put down to the actions
 ///    that were asked for and have no result yet, unless a newer payment record says more. Of one action the last
 ///    result counts, so that one can be undone.
-/// 6. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
+/// 7. Totals of payment records only grow, so the largest one counts; what the actions add up to and what the records
 ///    say are both the least that is true, so the larger one counts.
-/// 7. A capture implies an authorization, a refund implies a capture, and so do undone ones. A capture whose amount nobody
+/// 8. A capture implies an authorization, a refund implies a capture, and so do undone ones. A capture whose amount nobody
 ///    told is a whole one (partial ones are only made with an amount); a refund whose amount nobody told may be any part.
-/// 8. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
-/// 9. An amount in another currency than the authorization's says nothing. A dispute changes no state.
+/// 9. A cancel takes back everything that was authorized before it, and nothing that is authorized after it.
+/// 10. An amount in another currency than the authorization's says nothing. A dispute changes no state.
 extension ExecutionPicture {
     public init(of facts: some Collection<Fact>) {
         self.init()
@@ -45,9 +47,7 @@ extension ExecutionPicture {
         state = authorization.state
         failureReason = authorization.failure?.reason
         failedAt = authorization.failure?.at
-        if let failedAt {
-            recordedSinceFailure = Set(ordered.filter { $0.kind == .payment && $0.at >= failedAt }.compactMap(\.code))
-        }
+        foldDoubt(authorization, ordered)
         foldAmounts(Amounts(ordered, authorization, captures: captures, refunds: refunds))
         foldCancel(cancels, authorization)
     }
@@ -90,12 +90,26 @@ extension ExecutionPicture {
         return results
     }
 
+    private mutating func foldDoubt(_ authorization: AuthorizationFold, _ ordered: [Fact]) {
+        guard let failedAt else { return }
+        recordOfFailure = FailureRecord(
+            ordered.lazy.filter { $0.kind == .payment && $0.at >= failedAt }
+                .compactMap { fact in fact.code.map { (fact.paymentID, $0) } })
+        guard state == .failed, authorization.mayHideCharge else { return }
+        switch recordOfFailure {
+        case .open: (state, hidesCharge) = (.unknown, true)
+        case .held: state = .authorized
+        case .over: break
+        }
+    }
+
     private mutating func foldCancel(_ cancels: ActionLedger, _ authorization: AuthorizationFold) {
         // An undone cancel brings back what was paid; what nobody had paid stays cancelled.
         let wasPaid = state.holdsMoney || state == .refunded
         guard let cancelledAt = cancels.lastSuccessAt ?? (wasPaid ? nil : cancels.undoneAt) else { return }
         guard authorization.succeededAt.map({ $0 <= cancelledAt.uncut }) ?? true else { return }
         state = .cancelled
+        hidesCharge = false
         refunded = captured
     }
 
@@ -106,6 +120,7 @@ extension ExecutionPicture {
         authorized = amounts.authorized
         failureReason = nil
         failedAt = nil
+        hidesCharge = false
         refunded = amounts.wasRefunded ? amounts.refunded : nil
         if amounts.wasCaptured {
             captured = amounts.captured ?? authorized
@@ -180,9 +195,11 @@ private struct Amounts {
         // A payment record of a provider that failed has an amount too.
         let unsuccessful: Set<String> = ["Created", "Pending", "Unknown", "Failed", "Expired"]
         let successful = payments.filter { !unsuccessful.contains($0.code ?? "") }
-        // The execution's own amount can still move before it is paid; what a status showed then says nothing.
+        // The execution's own amount can still move before it is paid; what a status showed then says nothing, nor does
+        // one of before that has a later time than a notification whose time was cut off, or is wrong.
         let statuses = ordered.filter { fact in
             fact.kind == .status && fact.amount != nil && success.map { fact.at >= $0 } ?? false
+                && fact.code.map { $0 != "created" && !$0.hasSuffix("Requested") && !$0.hasSuffix("Pending") } ?? false
         }
         let hasAmount = { (fact: Fact) in fact.amount?.isZero == false }
         return ordered.last { $0.action == "authorize" && $0.success == true && hasAmount($0) }?.amount

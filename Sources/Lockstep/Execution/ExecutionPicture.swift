@@ -18,9 +18,10 @@ public struct ExecutionPicture: Hashable, Sendable {
     public var failureReason: String?
     /// When the latest failure happened, at the provider.
     public var failedAt: Timestamp?
-    /// What payment records said that were read when the latest failure was known, e.g. `Authorized`. A failure behind
-    /// which a charge can hide (`ProviderTimeout`) is settled by them.
-    public var recordedSinceFailure: Set<String> = []
+    /// What the payment records say that were read when the latest failure was known.
+    public var recordOfFailure: FailureRecord = .open
+    /// Whether one of the failures is one behind which a charge can hide (`ProviderTimeout`), and no record settles it.
+    public var hidesCharge = false
     /// What a customer would have to do, or had to: `3ds`, `confirm`, `redirect`. `authorizePending` alone means nothing.
     public var actionRequired: String?
     /// The newest status time: where a long poll starts from.
@@ -36,13 +37,39 @@ public struct ExecutionPicture: Hashable, Sendable {
         case .authorized: authorized == nil
         case .partiallyCaptured, .captured: authorized == nil || captured == nil
         case .partiallyRefunded, .refunded: authorized == nil || captured == nil || refunded == nil
-        case .created, .processing, .needsCustomer, .cancelled, .failed, .unknown: false
+        case .unknown: hidesCharge
+        case .created, .processing, .needsCustomer, .cancelled, .failed: false
         }
     }
 
     /// What an order can be paid with: the authorized amount or, while only the capture is known, the captured one.
     /// That one may be a part: equal to what is wanted it is enough, less than that it says nothing yet.
     public var paidAmount: Money? { authorized ?? captured }
+}
+
+/// What payment records say about a failure (reference 2.7).
+public enum FailureRecord: Hashable, Sendable {
+    /// Nothing that would settle it: there is none, or one of them still says `Unknown` or `Pending`.
+    case open
+    /// There is the customer's money behind one of them.
+    case held
+    /// There is no money behind any of them.
+    case over
+
+    /// - Parameter records: each with its payment; those of before the failure left out. Of what was said of one payment
+    ///   a last word counts, whatever else was said.
+    init(_ records: some Sequence<(payment: String?, status: String)>) {
+        let byPayment = Dictionary(grouping: records, by: { $0.payment ?? "" }).values.map { Set($0.map(\.status)) }
+        if byPayment.contains(where: { !$0.isDisjoint(with: ["Authorized", "Captured", "Settled"]) }) {
+            self = .held
+        } else if !byPayment.isEmpty,
+            byPayment.allSatisfy({ !$0.isDisjoint(with: ["Failed", "Expired", "Canceled"]) })
+        {
+            self = .over
+        } else {
+            self = .open
+        }
+    }
 }
 
 /// What is known of one action (capture, cancel, refund, …).

@@ -25,6 +25,14 @@ public enum ExecutionState: String, Hashable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether money was taken, whatever came after.
+    var wasCaptured: Bool {
+        switch self {
+        case .partiallyCaptured, .captured, .partiallyRefunded, .refunded: true
+        case .created, .processing, .needsCustomer, .authorized, .cancelled, .failed, .unknown: false
+        }
+    }
+
     /// Whether an attempt to pay runs, so that a result is still to come.
     public var isInFlight: Bool {
         switch self {

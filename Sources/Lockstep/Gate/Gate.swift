@@ -52,7 +52,8 @@ public enum Gate {
         of question: Question, checkout: Checkout, execution: CheckoutExecution, approved: Basket? = nil,
         now: Timestamp
     ) -> Reason? {
-        if checkout.wasPaid { return .alreadyPaid }
+        // A payment that was cancelled has given the order up.
+        if checkout.wasPaid, checkout.status != .cancelled { return .alreadyPaid }
         if checkout.currentExecution != execution.id { return .supersededExecution }
         if checkout.status == .cancelled { return .checkoutCancelled }
         if checkout.status == .expired || now >= checkout.expiresAt { return .checkoutExpired }
@@ -60,7 +61,8 @@ public enum Gate {
         if [.failed, .cancelled, .refunded].contains(execution.state) { return .supersededExecution }
         let lease = checkout.lease.flatMap { now < $0.until ? $0 : nil }
         if let lease, lease.execution != execution.id { return .paymentInProgress }
-        if lease == nil ? execution.state != .created : execution.state.holdsMoney { return .paymentInProgress }
+        let mayHavePaid = execution.state.holdsMoney || execution.picture.hidesCharge
+        if lease == nil ? execution.state != .created : mayHavePaid { return .paymentInProgress }
         if checkout.amountState != .inStep || execution.amount != checkout.amount { return .amountNotInStep }
         let basket = Basket(of: checkout)
         if [question.amount, approved?.amount].contains(where: { $0 != nil && $0 != basket.amount }) {

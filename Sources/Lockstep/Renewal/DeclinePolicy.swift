@@ -55,7 +55,7 @@ public struct DeclinePolicy: Hashable, Sendable {
     }
 
     /// `INSUFFICIENT_BALANCE` in older texts is `InsufficientBalance` in newer ones.
-    private static func plain(_ name: String) -> String { name.lowercased().filter { $0.isLetter || $0.isNumber } }
+    static func plain(_ name: String) -> String { name.lowercased().filter { $0.isLetter || $0.isNumber } }
 
     /// `config/declines.json`, compiled in. Without a readable table every decline would be unknown: nothing is
     /// charged again.

@@ -15,9 +15,16 @@ extension API {
         }
         let deadline = ContinuousClock.now + .seconds(query.wait)
         let bell = bells.feed
+        var isChecked = false
         while true {
             let rung = bell.count
             let events = try await store.readEvents(after: query.after, scopes: scopes, limit: query.limit)
+            if events.isEmpty, !isChecked {
+                isChecked = true
+                guard try await !store.isBeyondFeed(query.after) else {
+                    throw Problem.invalid("/after", "is beyond the end of this feed; was the database restored?")
+                }
+            }
             let left = deadline - .now
             if !events.isEmpty || left <= .zero || bell.isClosed {
                 return .ok([

@@ -83,7 +83,9 @@ struct Gatekeeper: Sendable {
         let id = JSON.string(execution.description)
         guard case .refuse(let reason, let words) = verdict else {
             metrics.decided(nil)
-            return .ok(["decision": "proceed", "valid": true, "executionId": id])
+            var answer = Answer.ok(["decision": "proceed", "valid": true, "executionId": id])
+            answer.touched = execution
+            return answer
         }
         metrics.decided(reason)
         let sentence = messages.sentence(
@@ -92,6 +94,7 @@ struct Gatekeeper: Sendable {
             "decision": "refuse", "valid": false, "reason": .string(reason.rawValue),
             "message": .string(words ?? sentence.text), "executionId": id,
         ])
+        answer.touched = execution
         // In which language the shop speaks, it doesn't say.
         if words == nil { answer.headers["Content-Language"] = sentence.language }
         return answer

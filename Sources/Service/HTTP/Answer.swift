@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Lockstep
 
 /// What a handler gives back: a status, fields, and a body that is JSON unless it says otherwise.
 ///
@@ -12,6 +13,8 @@ public struct Answer: Sendable, Equatable {
     public var body: Data
     /// Top-level members of the body that are given to the caller and never kept under an idempotency key.
     public var unstoredMembers: Set<String> = []
+    /// What the request was about, for the log, where its path doesn't say.
+    var touched: ExecutionID?
 
     public init(status: Int, headers: HTTPHeaders = [:], body: Data = Data()) {
         self.status = status

@@ -25,7 +25,7 @@ public struct HTTPMetrics: Sendable {
         inFlight = metrics.gauge("lockstep_http_requests_in_flight", help: "Requests that are being served.")
     }
 
-    func record(_ answer: Answer, _ endpoint: Endpoint?, took duration: Duration, _ log: Log) {
+    func record(_ answer: Answer, _ endpoint: Endpoint?, took duration: Duration, at path: String, _ log: Log) {
         let method = endpoint?.method ?? "-"
         let route = endpoint?.pattern.description ?? "-"
         requests.add(1, method, route, String(answer.status))
@@ -36,6 +36,8 @@ public struct HTTPMetrics: Sendable {
         guard log.writes(level) else { return }
         var fields: [LogField] = [.status(answer.status), .took(duration)]
         if let endpoint { fields.insert(.endpoint(endpoint), at: 0) }
+        let touched = answer.touched.map(LogField.execution) ?? .touched(answer.headers["Location"] ?? path)
+        if let touched { fields.append(touched) }
         if let problem { fields.append(.problem(problem)) }
         log.write(level, "request", fields)
     }

@@ -73,7 +73,7 @@ public struct Router: Sendable {
             }
             if case .open = endpoint.access {} else { answer.headers["Cache-Control"] = "no-store" }
         }
-        around.metrics.record(answer, endpoint, took: .now - incoming.arrival, log)
+        around.metrics.record(answer, endpoint, took: .now - incoming.arrival, at: incoming.path, log)
         return answer
     }
 

@@ -22,6 +22,24 @@ public struct LogField: Sendable {
     public static func instrument(_ id: InstrumentID) -> LogField { LogField("instrumentId", .string(id.description)) }
     public static func key(_ id: MerchantKeyID) -> LogField { LogField("keyId", .string(id.description)) }
     /// Any other row of ours: `.id("subscriptionId", …)`.
+    /// What a path of the API is about: of a path, only its id shows, and only one that is an id.
+    static func touched(_ path: String) -> LogField? {
+        let parts = path.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts[0].isEmpty, parts[1] == "v1" else { return nil }
+        let rest = parts.count > 3 ? parts[3].prefix { $0 != "/" && $0 != "?" } : ""
+        guard let id = UUID(canonical: String(rest)) else { return nil }
+        switch parts[2] {
+        case "checkouts": return .id("checkoutId", id)
+        case "executions": return .id("executionId", id)
+        case "operations": return .id("operationId", id)
+        case "charges": return .id("chargeId", id)
+        case "subscriptions": return .id("subscriptionId", id)
+        case "instruments": return .id("instrumentId", id)
+        case "discrepancies": return .id("discrepancyId", id)
+        default: return nil
+        }
+    }
+
     public static func id(_ name: StaticString, _ id: UUID) -> LogField { LogField(name, .string(id.lowercased)) }
     /// The SHA-256 under which a notification is stored.
     public static func notification(_ hash: Data) -> LogField {

@@ -21,12 +21,7 @@ public struct OneShot: Sendable {
     ) async throws -> OneShot {
         let log = Log(minimum: settings.log.level, clock: clock, writer: writer)
         guard let payrails = settings.payrails else { throw StartRefusal(message: "PAYRAILS_BASE_URL must be set") }
-        let client: HTTPClient
-        do {
-            client = try payrails.client()
-        } catch {
-            throw StartRefusal(message: "the certificate for Payrails can't be used: \(error.detail)")
-        }
+        let client = try LockstepService.makeClient(LockstepService.certificateSettings, payrails.client)
         let pool = PostgresPool(settings.postgres)
         do {
             try await LockstepService.refuseWrongVersion(pool)

@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Postgres
 
 /// How a setting is written, and what it is read as.
 struct SettingForm<Value: Sendable>: Sendable {
@@ -114,6 +115,10 @@ extension SettingForm where Value == String {
 
 extension SettingForm where Value == Secret<String> {
     static func secret(_ form: String) -> SettingForm { SettingForm(form) { Secret($0) } }
+
+    static var connectionString: SettingForm {
+        SettingForm("a connection string of libpq") { PostgresConfiguration.isReadable($0) ? Secret($0) : nil }
+    }
 }
 
 extension SettingForm where Value: RawRepresentable & CaseIterable, Value.RawValue == String {

@@ -15,7 +15,7 @@ extension Settings {
         init(_ read: SettingsReader) {
             read.begin("Database")
             url = read.required(
-                "LOCKSTEP_DATABASE_URL", .secret("a connection string of libpq"), standIn: Secret(""), secret: true,
+                "LOCKSTEP_DATABASE_URL", .connectionString, standIn: Secret(""), secret: true,
                 "Where PostgreSQL is, like postgresql://lockstep@db1,db2/lockstep?target_session_attrs=read-write. Several hosts are tried in turn."
             )
             poolSize = read.usually(

@@ -125,7 +125,7 @@ extension SettingsReader {
             if known.contains(name) || known.contains(bare) || isSomebodyElses(name) { continue }
             let close = known.map { (distance: EditDistance.between($0, bare), name: $0) }.min { $0 < $1 }
             let hint = close.flatMap { $0.distance <= max(2, bare.count / 5) ? "; did you mean \($0.name)?" : nil }
-            fault(name, "is not a setting\(hint ?? "; take it out, or see `lockstep --help` for the names")")
+            fault(name, "is not a setting\(hint ?? "; take it out, or see config/lockstep.env.example for the names")")
         }
     }
 

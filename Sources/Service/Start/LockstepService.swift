@@ -51,7 +51,7 @@ public final class LockstepService: Sendable {
     ) async throws -> LockstepService {
         let log = Log(minimum: settings.log.level, clock: clock, writer: writer)
         guard let payrails = settings.payrails else { throw StartRefusal(message: "PAYRAILS_BASE_URL must be set") }
-        let client = try makeClient("the certificate for Payrails", payrails.client)
+        let client = try makeClient(certificateSettings, payrails.client)
         let eventsClient = try parts.hasWorkers ? makeClient("LOCKSTEP_EVENTS_CA", settings.events.client) : nil
         let checkClient = try parts.hasAPI ? makeClient("LOCKSTEP_PREPAYMENT_HOOK_CA", settings.gate.client) : nil
         let clients = [client] + [eventsClient, checkClient].compactMap { $0 }
@@ -73,7 +73,8 @@ public final class LockstepService: Sendable {
             do {
                 try server.start()
             } catch {
-                throw StartRefusal(message: "can't listen on \(settings.http.listen): \(error.context)")
+                let why = error.systemError.map { String(cString: strerror($0)) } ?? error.context
+                throw StartRefusal(message: "LOCKSTEP_LISTEN: can't listen on \(settings.http.listen): \(why)")
             }
             let workers = assembly.workers
             // On threads of their own: a batch is decided in one go, and meanwhile nobody else could be answered.
@@ -106,7 +107,7 @@ public final class LockstepService: Sendable {
     }
 
     /// - Parameter what: what is to blame, by its name.
-    private static func makeClient<Client>(
+    static func makeClient<Client>(
         _ what: String, _ make: () throws(HTTPClientError) -> Client
     ) throws(StartRefusal) -> Client {
         do {
@@ -116,13 +117,17 @@ public final class LockstepService: Sendable {
         }
     }
 
+    static let certificateSettings = "PAYRAILS_CLIENT_CERT, PAYRAILS_CLIENT_KEY or PAYRAILS_CA"
+
     private func finishWork() async {
         let work = work
         _ = try? await withBudget(drain) { await work.value }
         work.cancel()
     }
 
-    static func refuseWrongVersion(_ pool: PostgresPool) async throws {
+    ///
+    /// - Throws: a ``StartRefusal`` with the mend.
+    public static func refuseWrongVersion(_ pool: PostgresPool) async throws {
         switch try await Migrator(pool: pool).status() {
         case .current: return
         case .behind(let database, let program):

@@ -199,6 +199,39 @@ struct AuthorizationFoldTests {
                 == .authorized)
     }
 
+    @Test(
+        "M7: a failure behind which a charge can hide is unknown, until each payment's record says what became of it",
+        arguments: ["ProviderTimeout", "TIMEOUT", "UnexpectedProviderResponse", "ProviderUnknownError"])
+    func hiddenCharge(_ reason: String) {
+        let failed = S.status("authorizeFailed", 10, reason: reason)
+        let doubt = picture(S.status("created", 1), failed)
+        #expect(doubt.state == .unknown && doubt.hidesCharge && doubt.lacksFigures && doubt.failureReason == reason)
+        #expect(doubt.authorized == nil)
+        let held = picture(failed, S.payment("Unknown", 10), S.payment("Authorized", 11, amount: 5749))
+        #expect(held.state == .authorized && held.authorized == S.money(5749) && !held.hidesCharge)
+        let over = picture(failed, S.payment("Unknown", 10), S.payment("Failed", 11, amount: 5749))
+        #expect(over.state == .failed && !over.hidesCharge && over.failureReason == reason)
+        // What was read before it failed settles nothing, nor does the record of the other provider that was tried.
+        #expect(picture(failed, S.payment("Failed", 9)).state == .unknown)
+        #expect(picture(failed, S.payment("Failed", 11, id: "b"), S.payment("Unknown", 11, id: "a")).state == .unknown)
+        // A later, honest decline of another provider doesn't say what the first did.
+        #expect(picture(failed, S.status("authorizeFailed", 12, reason: "LimitExceeded")).state == .unknown)
+        #expect(picture(failed, S.status("authorizeSuccessful", 12, amount: 5749)).state == .authorized)
+        #expect(picture(failed, S.completed("cancel", 12)).state == .cancelled)
+        #expect(picture(S.status("authorizeFailed", 10, reason: "LimitExceeded")).state == .failed)
+    }
+
+    @Test("a success whose amount can't be read isn't one of the amount at the creation, whatever its time")
+    func amountOfBefore() {
+        let created = S.status("created", 5, amount: 5299)
+        for time in [1.0, 5.0, 9.0] {
+            let told = picture(created, S.completed("authorize", time))
+            #expect(told.state == .authorized && told.authorized == nil && told.lacksFigures, "\(time)")
+        }
+        let read = picture(created, S.completed("authorize", 1), S.status("authorizeSuccessful", 6, amount: 1500))
+        #expect(read.authorized == S.money(1500))
+    }
+
     @Test("actions that have nothing to do with paying change nothing")
     func otherActions() {
         for action in ["fraudScore", "dispute", "payout", "lookup", "startPaymentSession", "authorise"] {

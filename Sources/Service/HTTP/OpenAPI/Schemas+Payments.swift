@@ -10,7 +10,8 @@ extension Schemas {
                 "paymentIds": list(of: word), "facts": list(of: ref("Fact")),
             ]),
         "Amounts": object(
-            "What happened to the money so far.", ["authorized": money, "captured": money, "refunded": money]),
+            "What happened to the money so far. One that isn't known yet is left out; it is never a guess.",
+            ["authorized?": money, "captured?": money, "refunded?": money]),
         "Fact": object(
             "Something that is known about an execution, since when, and from where.",
             [

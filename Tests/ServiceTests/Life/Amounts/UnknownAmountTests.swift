@@ -9,8 +9,8 @@ struct UnknownAmountTests {
         "PAYRAILS_CALL_TIMEOUT_MS": "1500", "PAYRAILS_READ_TIMEOUT_MS": "1500",
     ]
     /// Nobody looks into it afterwards.
-    private static let alone = Task { try await ServiceHarness.start(quick, parts: .api) }
-    private static let withWorkers = Task { try await ServiceHarness.start(quick) }
+    private static let alone = Task { try await ServiceHarness.shared(quick, parts: .api) }
+    private static let withWorkers = Task { try await ServiceHarness.shared(quick) }
 
     private static func add(
         _ kind: SandboxFault.Kind, _ route: SandboxRoute, to order: Order, _ lockstep: ServiceHarness

@@ -6,7 +6,7 @@ import Testing
 @Suite("Charges of which nobody knows what became: one success in the ledger, always")
 struct ChargeDoubtTests {
     private static let shared = Task {
-        try await ServiceHarness.start([
+        try await ServiceHarness.shared([
             "PAYRAILS_CALL_TIMEOUT_MS": "1500", "PAYRAILS_READ_TIMEOUT_MS": "1500",
             "LOCKSTEP_FAILURE_SETTLE_SECONDS": "0",
         ])

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("What a process that charged left behind between any two lines, another one finishes, once")
 struct ChargeLeftBehindTests {
-    private static let shared = Task { try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Charges without the customer")
 struct ChargeTests {
-    private static let shared = Task { try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

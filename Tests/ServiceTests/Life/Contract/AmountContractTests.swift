@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Changing the amount, as the contract says")
 struct AmountContractTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -6,8 +6,8 @@ import Testing
 @Suite("Creating, when Payrails' answer is a refusal, an error or nothing")
 struct CreationTests {
     /// Nobody goes on with anything but the caller.
-    private static let alone = Task { try await ServiceHarness.start(quick, parts: .api) }
-    private static let withWorkers = Task { try await ServiceHarness.start(quick) }
+    private static let alone = Task { try await ServiceHarness.shared(quick, parts: .api) }
+    private static let withWorkers = Task { try await ServiceHarness.shared(quick) }
     private static let quick = ["PAYRAILS_CALL_TIMEOUT_MS": "1500"]
 
     /// A way in which nobody can know what became of the creation.

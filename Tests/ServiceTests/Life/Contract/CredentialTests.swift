@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Who may call what")
 struct CredentialTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

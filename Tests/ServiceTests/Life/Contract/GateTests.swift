@@ -8,7 +8,7 @@ import Testing
 @Suite("The gate before a payment")
 struct GateTests {
     private static let shared = Task {
-        try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
+        try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
     }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }

@@ -20,7 +20,7 @@ struct IsolationTests {
         let routed: Set<String>
 
         static let shared = Task {
-            let lockstep = try await ServiceHarness.start()
+            let lockstep = try await ServiceHarness.shared()
             let (mine, myIDs) = try await live(lockstep)
             let (theirs, theirIDs) = try await live(lockstep)
             let document = try await lockstep.stranger.get("/openapi.json").json

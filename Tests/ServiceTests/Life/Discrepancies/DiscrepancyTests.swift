@@ -9,7 +9,7 @@ import Testing
 
 @Suite("What doesn't add up is opened once, told, and resolved by facts or by a person")
 struct DiscrepancyTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The feed")
 struct FeedTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
 
     @Test("a reader that follows its cursor while eight write at once misses nothing and sees nothing twice")
     func nothingMissed() async throws {
@@ -123,6 +123,18 @@ struct FeedTests {
         await lockstep.stopServices()
         #expect(try await last.status == 200)
         await lockstep.stop()
+    }
+
+    @Test("a cursor of after the end is told to be one: whoever waited behind it would wait for ever (M11)")
+    func restored() async throws {
+        let lockstep = try await Self.shared.value
+        _ = try await lockstep.order()
+        let last = try #require(try await lockstep.feed().last?["cursor"]?.string)
+        #expect(try await lockstep.shop.get("/v1/events?after=\(last)").status == 200)
+        let begun = ContinuousClock.now
+        let reply = try await lockstep.shop.get("/v1/events?after=c99999999999n1&wait=20")
+        #expect(reply.outcome == "422 invalid" && reply.json["errors"]?[0]?["pointer"] == "/after")
+        #expect(ContinuousClock.now - begun < .seconds(10))
     }
 
     @Test(

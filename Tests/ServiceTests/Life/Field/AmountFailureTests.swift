@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Amounts that went wrong for others")
 struct AmountFailureTests {
-    private static let shared = Task { try await ServiceHarness.start(["LOCKSTEP_HEAL_PENDING": "1h"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["LOCKSTEP_HEAL_PENDING": "1h"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Idempotency that went wrong for others")
 struct KeyFailureTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -52,7 +52,7 @@ struct MerchantCheckTests {
 
     private static let shared = Task {
         let shop = try Shop()
-        let lockstep = try await ServiceHarness.start([
+        let lockstep = try await ServiceHarness.shared([
             "LOCKSTEP_PREPAYMENT_HOOK_URL": shop.url, "LOCKSTEP_PREPAYMENT_HOOK_SECRET": secret,
         ])
         return (lockstep, shop)

@@ -90,6 +90,28 @@ final class ServiceHarness: Sendable {
         return harness
     }
 
+    /// One that the tests of a file share.
+    ///
+    /// Nothing tells when the last of them has ended. But where tests run one at a time, those of an earlier file have by
+    /// now, and what they shared is stopped: dozens of idle services would take the time and the connections of the rest.
+    static func shared(
+        _ changes: [String: String] = [:], parts: LockstepService.Parts? = .all, file: String = #fileID,
+        sandbox change: (inout SandboxConfiguration) -> Void = { _ in }
+    ) async throws -> ServiceHarness {
+        if CommandLine.arguments.contains("--no-parallel") {
+            let others = sharedByFile.withLock { shared in
+                defer { shared = shared.filter { $0.key == file } }
+                return shared.filter { $0.key != file }.values.flatMap(\.self)
+            }
+            for harness in others { await harness.stop() }
+        }
+        let harness = try await start(changes, parts: parts, sandbox: change)
+        sharedByFile.withLock { $0[file, default: []].append(harness) }
+        return harness
+    }
+
+    private static let sharedByFile = Mutex<[String: [ServiceHarness]]>([:])
+
     // MARK: services
 
     /// Starts one more service on the same books. New executions notify every service that has an API.

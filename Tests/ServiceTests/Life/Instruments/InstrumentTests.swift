@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Saved instruments")
 struct InstrumentTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 
@@ -195,7 +195,7 @@ struct InstrumentTests {
 
 @Suite("Tokenizations")
 struct TokenizationTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Capture, cancel and refund")
 struct LifecycleTests {
-    private static let shared = Task { try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
+    private static let shared = Task { try await ServiceHarness.shared(["PAYRAILS_CALL_TIMEOUT_MS": "1500"]) }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -9,7 +9,7 @@ import Testing
 /// Signed with the right key, and wrong all the same.
 @Suite("What a signed notification may not say is kept, and never applied wrongly")
 struct BadNotificationTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Notifications: late, twice, shuffled, lost, and to many at once")
 struct DeliveryTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
 
     @Test("W1, W2, W3, W19: thirty-two copies of a notification at once to two processes are one row and one effect")
     func duplicates() async throws {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Disputes")
 struct DisputeTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -11,7 +11,7 @@ import Testing
 struct HintTests {
     /// Without a reason, nobody reads an execution that nobody has touched for hours.
     private static let shared = Task {
-        try await ServiceHarness.start(["LOCKSTEP_HEAL_PENDING": "300ms,1h,1h", "LOCKSTEP_HEAL_UNKNOWN": "300ms,1h"])
+        try await ServiceHarness.shared(["LOCKSTEP_HEAL_PENDING": "300ms,1h,1h", "LOCKSTEP_HEAL_UNKNOWN": "300ms,1h"])
     }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Notifications: what is taken, what is turned away")
 struct NotificationIntakeTests {
     private static let shared = Task {
-        try await ServiceHarness.start([
+        try await ServiceHarness.shared([
             "PAYRAILS_WEBHOOK_KEYS": "try=\(ServiceHarness.notificationKey),bare-key,two=old,two=new"
         ])
     }

@@ -8,7 +8,7 @@ import Testing
 /// At the door itself, with bodies and signatures that were made with OpenSSL.
 @Suite("What is signed are the bytes that came, and nothing that could be made of them")
 struct SignedBytesTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("What a process left behind right after writing it down, another one finishes (Q3)")
 struct LeftBehindTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -11,7 +11,7 @@ import Testing
 @Suite("Renewals: the right card, on the right day, once", .serialized)
 struct RenewalTests {
     private static let shared = Task {
-        try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0", "LOCKSTEP_OVERDUE_AFTER": "1h"])
+        try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0", "LOCKSTEP_OVERDUE_AFTER": "1h"])
     }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }

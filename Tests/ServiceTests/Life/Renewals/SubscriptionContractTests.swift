@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Subscriptions by the contract")
 struct SubscriptionContractTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("Secrets and card numbers are nowhere where they must not be")
 struct SecretTests {
     private static let shared = Task {
-        try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0", "PAYRAILS_CALL_TIMEOUT_MS": "1500"])
+        try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0", "PAYRAILS_CALL_TIMEOUT_MS": "1500"])
     }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("How an order ends without being paid, and what comes after")
 struct EndOfOrderTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 
@@ -130,6 +130,9 @@ struct EndOfOrderTests {
         #expect(
             try await lockstep.events(cancelled, atLeast: 4).sorted()
                 == ["checkout.cancelled", "checkout.created", "checkout.paid", "execution.cancelled"])
+
+        #expect(try await lockstep.gate(cancelled.execution) == "checkout-cancelled")
+        #expect(try await lockstep.session(cancelled).outcome == "409 checkout-cancelled")
 
         let refunded = try await lockstep.paidOrder()
         let path = "/v1/executions/\(refunded.execution)"

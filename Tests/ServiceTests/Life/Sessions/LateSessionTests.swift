@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A session that was created after all, although somebody was told that it was refused")
 struct LateSessionTests {
-    private static let shared = Task { try await ServiceHarness.start() }
+    private static let shared = Task { try await ServiceHarness.shared() }
     private let lockstep: ServiceHarness
     private let provider: PayrailsClient
 

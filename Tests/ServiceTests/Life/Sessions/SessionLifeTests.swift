@@ -7,7 +7,7 @@ import Testing
 @Suite("Sessions: many for one order, and one payment")
 struct SessionLifeTests {
     private static let shared = Task {
-        try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
+        try await ServiceHarness.shared(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
     }
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
@@ -185,6 +185,34 @@ struct SessionLifeTests {
         #expect(reply.outcome == "503 session-unconfirmed")
         #expect(reply.headers["Retry-After"] != nil)
         #expect(lockstep.sandbox.executionIDs(merchantReference: "\(order.reference)~2").isEmpty)
+    }
+
+    @Test(
+        "M7: after a ProviderTimeout nobody may pay again until Payrails says what became of the money",
+        arguments: [true, false])
+    func providerTimeout(_ charged: Bool) async throws {
+        let order = try await lockstep.order()
+        #expect(try await lockstep.gate(order.execution) == "proceed")
+        try lockstep.pay(order.execution, .timeout(charged: charged))
+        #expect(try await lockstep.becomes("unknown", execution: order.execution))
+        #expect(try await lockstep.execution(order.execution)["amounts"]?["authorized"] == nil, "it isn't known")
+        #expect(try await lockstep.status(order) == "processing")
+        #expect(try await lockstep.gate(order.execution) == "payment-in-progress")
+        #expect(try await lockstep.session(order).outcome == "503 session-unconfirmed")
+        #expect(lockstep.sandbox.executionIDs(merchantReference: "\(order.reference)~2").isEmpty)
+        // It is asked about again and again.
+        let reads = lockstep.sandbox.calls(to: .listPayments).count
+        #expect(await waitUntil { lockstep.sandbox.calls(to: .listPayments).count > reads + 2 })
+        #expect(try await lockstep.status(order) == "processing")
+        #expect(lockstep.sandbox.updateResult(order.execution, success: charged).isAccepted)
+        #expect(try await lockstep.becomes(charged ? "paid" : "failed", order))
+        if charged {
+            #expect(try await lockstep.session(order).outcome == "409 already-paid")
+            #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 4999))
+        } else {
+            #expect(try await lockstep.gate(try await next(order)) == "proceed")
+            #expect(lockstep.money(of: order) == .init())
+        }
     }
 
     @Test("asking for a session finds out that the order was paid, though no notification came")
