@@ -146,7 +146,7 @@ struct RouterTests {
         #expect(Set(ProblemKind.allCases.map(\.title)).count == ProblemKind.allCases.count)
     }
 
-    @Test("answers are counted by pattern and status, and logged once, with the id of what is touched, without path, query or body")
+    @Test("answers are counted by pattern and status, logged once, with the id touched, without path, query or body")
     func observed() async {
         let id = UUID().lowercased
         _ = await bench.send("GET", "/v1/charges/\(id)", ["X-Request-Id": "seen-1"])
