@@ -45,6 +45,7 @@ let package = Package(
                 .embedInCode("sql/0004_charges.sql"), .embedInCode("sql/0004_charges.check.sql"),
                 .embedInCode("sql/0005_subscriptions.sql"), .embedInCode("sql/0005_subscriptions.check.sql"),
                 .embedInCode("sql/0006_discrepancies.sql"), .embedInCode("sql/0006_discrepancies.check.sql"),
+                .embedInCode("sql/0007_renewals.sql"), .embedInCode("sql/0007_renewals.check.sql"),
             ]),
         .target(
             name: "Service",

@@ -31,6 +31,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 6, name: "discrepancies", script: text(PackageResources._006_discrepancies_sql),
             check: text(PackageResources._006_discrepancies_check_sql)),
+        Migration(
+            version: 7, name: "renewals", script: text(PackageResources._007_renewals_sql),
+            check: text(PackageResources._007_renewals_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {
