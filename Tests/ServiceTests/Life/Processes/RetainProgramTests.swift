@@ -22,7 +22,10 @@ struct RetainProgramTests {
             #expect(end.status == 0, "\(end.output)")
             return try JSON(parsing: Data(end.output.utf8))
         }
-        let nothing: JSON = ["dryRun": false, "notificationBodies": 0, "checkouts": 0, "events": 0]
+        let nothing: JSON = [
+            "dryRun": false, "notificationBodies": 0, "checkouts": 0, "charges": 0, "subscriptions": 0,
+            "instruments": 0, "events": 0,
+        ]
         #expect(try await run() == nothing, "nothing is old enough")
 
         // Two days pass.
@@ -37,7 +40,8 @@ struct RetainProgramTests {
         let bodies = try await lockstep.books.query("SELECT 1 AS one FROM notifications").count
         let events = try await lockstep.feed().count
         let expected: JSON = [
-            "dryRun": true, "notificationBodies": JSON(bodies), "checkouts": 1, "events": JSON(events),
+            "dryRun": true, "notificationBodies": JSON(bodies), "checkouts": 1, "charges": 0, "subscriptions": 0,
+            "instruments": 0, "events": JSON(events),
         ]
         #expect(bodies > 1 && events > 1)
         #expect(try await run("--dry-run") == expected)
