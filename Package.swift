@@ -48,6 +48,7 @@ let package = Package(
                 .embedInCode("sql/0007_disputes.sql"), .embedInCode("sql/0007_disputes.check.sql"),
                 .embedInCode("sql/0008_notification_outcomes.sql"),
                 .embedInCode("sql/0008_notification_outcomes.check.sql"),
+                .embedInCode("sql/0009_renewals.sql"), .embedInCode("sql/0009_renewals.check.sql"),
             ]),
         .target(
             name: "Service",

@@ -1,5 +1,18 @@
 import Basics
 
+/// A call's place among those of all processes.
+public struct SharedPlace: Sendable, Equatable {
+    /// From its answer to the place.
+    public let wait: Duration
+    /// How long after that the place is still good. A call that missed it takes another.
+    public let margin: Duration
+
+    public init(wait: Duration, margin: Duration) {
+        self.wait = wait
+        self.margin = margin
+    }
+}
+
 /// How to reach Payrails, and a setting for every guess in section 12 of the reference that a call depends on.
 public struct PayrailsConfiguration: Sendable {
     /// `https://api.staging.payrails.io`, without a slash at its end; a path is kept in front of every call's path.
@@ -44,9 +57,9 @@ public struct PayrailsConfiguration: Sendable {
     public var requestsPerSecond = 8
     /// How many may go at once after a quiet time.
     public var requestBurst = 5
-    /// Takes a place among the calls of all processes together, and says how long to wait for it; nil where it can't be
-    /// asked, and then nothing is sent. No closure: each process has only its own limit.
-    public var sharedPace: (@Sendable () async -> Duration?)?
+    /// Takes a place among the calls of all processes together; nil where it can't be asked, and then nothing is sent. No
+    /// closure: each process has only its own limit.
+    public var sharedPace: (@Sendable () async -> SharedPlace?)?
     /// The pause of all calls after a 429 without `Retry-After`.
     public var rateLimitPause = Duration.seconds(1)
     /// The longest pause that a `Retry-After` may impose on all calls.

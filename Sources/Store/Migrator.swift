@@ -37,6 +37,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 8, name: "notification_outcomes", script: text(PackageResources._008_notification_outcomes_sql),
             check: text(PackageResources._008_notification_outcomes_check_sql)),
+        Migration(
+            version: 9, name: "renewals", script: text(PackageResources._009_renewals_sql),
+            check: text(PackageResources._009_renewals_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

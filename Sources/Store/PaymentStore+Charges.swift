@@ -105,10 +105,12 @@ extension PaymentStore {
 
     /// No attempt was begun: nothing was sent, nothing is burnt. It is due again after the provider's own wish, or by
     /// growing patience.
-    public func postponeCharge(_ claimed: ClaimedCharge, seconds: Int?) async throws {
+    ///
+    /// - Returns: nil when the claim was over.
+    public func postponeCharge(_ claimed: ClaimedCharge, seconds: Int?) async throws -> Charge? {
         try await transact { transaction in
-            guard try await transaction.lockClaimed(claimed) != nil else { return }
-            try await transaction.postpone(claimed.charge.id, seconds: seconds)
+            guard try await transaction.lockClaimed(claimed) != nil else { return nil }
+            return try await transaction.postpone(claimed.charge.id, seconds: seconds)
         }
     }
 
@@ -160,25 +162,39 @@ extension Transaction {
 
     /// The claimed charge, locked, while the claim is in force and nothing else has happened to it.
     func lockClaimed(_ claimed: ClaimedCharge) async throws -> Charge? {
-        guard let charge = try await lockCharge(claimed.charge.id), charge.state == .scheduled else { return nil }
-        let owner =
-            try await query("SELECT lease_owner FROM charges WHERE id = \(charge.id.uuid)")
-            .first?.decode("lease_owner", as: UUID?.self) ?? nil
-        return owner == claimed.claim ? charge : nil
+        try await lockCharges([claimed.charge.id], claimedBy: claimed.claim).first { $0.state == .scheduled }
     }
 
     /// - Parameter seconds: what the provider wishes.
-    func postpone(_ charge: ChargeID, seconds: Int?) async throws {
-        let count =
-            try await query("SELECT postponements FROM charges WHERE id = \(charge.uuid)")
-            .first?.decode("postponements", as: Int.self) ?? 0
-        let pause = policy.healing.unknown.delay(before: count, jitter: .random(in: 0...255))
-        let next = now + max(pause, .seconds(seconds ?? 0))
-        _ = try await query(
+    /// - Returns: the charge as it is now.
+    func postpone(_ charge: ChargeID, seconds: Int?) async throws -> Charge? {
+        let pauses = policy.healing.unknown.steps.indices.map {
+            policy.healing.unknown.delay(before: $0, jitter: .random(in: 0...255)).wholeMicroseconds
+        }
+        let rows = try await query(
             """
-            UPDATE charges SET state = 'scheduled', reason = NULL, next_attempt_at = \(next.stored),
+            UPDATE charges SET state = 'scheduled', reason = NULL,
+                next_attempt_at = \(now.stored) + interval '1 microsecond' * greatest(
+                    (\(pauses)::bigint[])[least(postponements + 1, \(pauses.count))],
+                    \(Int64(seconds ?? 0) * 1_000_000)),
                 postponements = postponements + 1, lease_owner = NULL, lease_until = NULL
             WHERE id = \(charge.uuid)
+            RETURNING \(unescaped: Self.chargeColumns)
             """)
+        guard let postponed = try await charges(from: rows).first else { return nil }
+        guard let subscription = postponed.subscription, let at = postponed.nextAttemptAt else { return postponed }
+        // Its period had begun, so the subscription wasn't due any more.
+        _ = try await query(
+            """
+            UPDATE subscriptions SET due_at = least(due_at, \(at.stored))
+            WHERE id = \(subscription.uuid) AND status IN ('active','pastDue','needsInstrument')
+            """)
+        return postponed
+    }
+}
+
+extension Duration {
+    fileprivate var wholeMicroseconds: Int64 {
+        components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000
     }
 }

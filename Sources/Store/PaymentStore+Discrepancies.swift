@@ -107,19 +107,13 @@ extension Transaction {
     }
 
     /// Those of checkouts and charges that are open, or that a person has dealt with.
-    func readDiscrepanciesThatMatter(of owners: [ExecutionOwner]) async throws -> [(ExecutionOwner, Discrepancy)] {
-        guard !owners.isEmpty else { return [] }
-        return try await query(
-            """
-            SELECT \(unescaped: Self.discrepancyColumns) FROM discrepancies
-            WHERE (checkout_id = ANY(\(owners.checkouts.map(\.uuid))) OR charge_id = ANY(\(owners.charges.map(\.uuid))))
-                AND (state = 'open' OR note IS NOT NULL)
-            ORDER BY id
-            """
-        ).compactMap { row in
-            let (owner, discrepancy) = try Self.discrepancy(from: row)
-            return owner.map { ($0, discrepancy) }
-        }
+    static func discrepanciesQuery(of owners: [ExecutionOwner]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: discrepancyColumns) FROM discrepancies
+        WHERE (checkout_id = ANY(\(owners.checkouts.map(\.uuid))) OR charge_id = ANY(\(owners.charges.map(\.uuid))))
+            AND (state = 'open' OR note IS NOT NULL)
+        ORDER BY id
+        """
     }
 
     /// What a settlement opened and resolved.

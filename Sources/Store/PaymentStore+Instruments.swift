@@ -33,11 +33,7 @@ extension PaymentStore {
     ) async throws -> [InstrumentSnapshot] {
         guard !snapshots.isEmpty else { return [] }
         return try await transact { transaction in
-            var known: [InstrumentID: InstrumentSnapshot] = [:]
-            // In one order, so that two who learn of the same ones can't wait for each other.
-            for snapshot in snapshots.sorted(by: { $0.id < $1.id }) {
-                known[snapshot.id] = try await transaction.learnInstrument(snapshot, holder: holder)
-            }
+            let known = try await transaction.learnInstruments(snapshots.map { ($0, holder) })
             return snapshots.map { known[$0.id] ?? $0 }
         }
     }
@@ -131,39 +127,75 @@ extension Transaction {
     /// - Returns: what is known of it now: a reading that doesn't tell of tokens takes none away.
     @discardableResult
     func learnInstrument(_ snapshot: InstrumentSnapshot, holder: String) async throws -> InstrumentSnapshot {
-        let known = try await query(
-            "SELECT \(unescaped: Self.instrumentColumns) FROM instruments WHERE id = \(snapshot.id.uuid) FOR UPDATE"
-        ).first.map(Self.instrument(from:))
-        let owner = snapshot.holderReference ?? known?.holderReference ?? holder
-        let shown = snapshot.completed(
-            holder: owner, hasNetworkToken: snapshot.hasNetworkToken ?? known?.snapshot.hasNetworkToken ?? false)
-        guard shown != known?.snapshot else { return shown }
-        _ = try await query(
+        try await learnInstruments([(snapshot, holder)])[snapshot.id] ?? snapshot
+    }
+
+    func learnDeletion(of id: InstrumentID) async throws { try await learnInstruments([], missing: [id]) }
+
+    /// The same for many, in as many statements as for one.
+    ///
+    /// - Parameters:
+    ///   - holder: whose it is, where the provider doesn't repeat it.
+    ///   - missing: those that the provider doesn't have any more. Nothing for one that was never known here.
+    @discardableResult
+    func learnInstruments(
+        _ found: [(snapshot: InstrumentSnapshot, holder: String)], missing: [InstrumentID] = []
+    ) async throws -> [InstrumentID: InstrumentSnapshot] {
+        let ids = Set(found.map(\.snapshot.id)).union(missing)
+        guard !ids.isEmpty else { return [:] }
+        // In one order, so that two who learn of the same ones can't wait for each other.
+        let before = try await query(
             """
+            SELECT \(unescaped: Self.instrumentColumns) FROM instruments
+            WHERE id = ANY(\(ids.map(\.uuid))) ORDER BY id FOR UPDATE
+            """
+        ).map(Self.instrument(from:))
+        var known = Dictionary(before.map { ($0.snapshot.id, $0) }) { first, _ in first }
+        var changed: Set<InstrumentID> = []
+        var events: [SettlementChanges.Event] = []
+        func take(_ shown: InstrumentSnapshot, of owner: String) {
+            guard shown != known[shown.id]?.snapshot else { return }
+            if known[shown.id] != nil {
+                events.append(
+                    SettlementChanges.Event(
+                        type: .instrumentChanged, about: .other(shown.id.uuid), execution: nil,
+                        data: ["instrument": shown.json(holder: owner, at: now, in: policy.expiryZone)]))
+            }
+            known[shown.id] = KnownInstrument(snapshot: shown, holderReference: owner)
+            changed.insert(shown.id)
+        }
+        for (snapshot, holder) in found {
+            let old = known[snapshot.id]
+            let owner = snapshot.holderReference ?? old?.holderReference ?? holder
+            let hasToken = snapshot.hasNetworkToken ?? old?.snapshot.hasNetworkToken ?? false
+            take(snapshot.completed(holder: owner, hasNetworkToken: hasToken), of: owner)
+        }
+        for id in missing {
+            guard let old = known[id], !old.snapshot.isDeleted else { continue }
+            take(old.snapshot.deleted, of: old.holderReference)
+        }
+        let rows = changed.sorted { $0 < $1 }.compactMap { known[$0] }
+        _ = try await pipeline([upsert(rows), insert(events)].compactMap { $0 })
+        return known.mapValues(\.snapshot)
+    }
+
+    private func upsert(_ rows: [KnownInstrument]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let shown = rows.map(\.snapshot)
+        return """
             INSERT INTO instruments (\(unescaped: Self.instrumentColumns), read_at)
-            VALUES (\(shown.id.uuid), \(owner), \(shown.paymentMethod), \(shown.status), \(shown.isDefault),
-                \(shown.displayName), \(shown.network), \(shown.suffix), \(shown.expiryMonth), \(shown.expiryYear),
-                \(shown.hasNetworkToken ?? false), \(shown.futureUsage), \(now.stored))
+            SELECT new.*, \(now.stored) FROM unnest(\(shown.map(\.id.uuid)), \(rows.map(\.holderReference)),
+                \(shown.map(\.paymentMethod)), \(shown.map(\.status)), \(shown.map(\.isDefault)),
+                \(shown.map(\.displayName)), \(shown.map(\.network)), \(shown.map(\.suffix)),
+                \(shown.map(\.expiryMonth)), \(shown.map(\.expiryYear)), \(shown.map { $0.hasNetworkToken ?? false }),
+                \(shown.map(\.futureUsage))) AS new
             ON CONFLICT (id) DO UPDATE SET holder_reference = excluded.holder_reference,
                 payment_method = excluded.payment_method, status = excluded.status, is_default = excluded.is_default,
                 display_name = excluded.display_name, network = excluded.network, suffix = excluded.suffix,
                 expiry_month = excluded.expiry_month, expiry_year = excluded.expiry_year,
                 has_network_token = excluded.has_network_token, future_usage = excluded.future_usage,
                 read_at = excluded.read_at
-            """)
-        if known != nil { try await tell(shown, of: owner) }
-        return shown
-    }
-
-    func learnDeletion(of id: InstrumentID) async throws {
-        guard let known = try await readInstrument(id), !known.snapshot.isDeleted else { return }
-        try await learnInstrument(known.snapshot.deleted, holder: known.holderReference)
-    }
-
-    private func tell(_ instrument: InstrumentSnapshot, of holder: String) async throws {
-        try await insertEvent(
-            .instrumentChanged, subject: instrument.id.uuid,
-            data: ["instrument": instrument.json(holder: holder, at: now, in: policy.expiryZone)])
+            """
     }
 
     private static func instrument(from row: PostgresRow) throws -> KnownInstrument {

@@ -48,18 +48,30 @@ extension PaymentStore {
     /// Checkouts and charges for which time alone changes something: expiry, a failure that settles. How many were
     /// settled.
     public func settleDue(limit: Int) async throws -> Int {
-        let checkouts: [ExecutionOwner] = try await pool.query(
+        let checkouts = try await pool.query(
             "SELECT id FROM checkouts WHERE due_at <= \(clock.now().stored) ORDER BY due_at LIMIT \(limit)"
-        ).map { .checkout(CheckoutID(try $0.decode("id", as: UUID.self))) }
-        let charges: [ExecutionOwner] = try await pool.query(
-            "SELECT id FROM charges WHERE settle_at <= \(clock.now().stored) ORDER BY settle_at LIMIT \(limit)"
-        ).map { .charge(ChargeID(try $0.decode("id", as: UUID.self))) }
-        for owner in checkouts + charges {
+        ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
+        for id in checkouts {
             try await transact { transaction in
-                if let locked = try await transaction.lock(owner) { try await transaction.settle(locked) }
+                if let checkout = try await transaction.lockCheckout(id) { try await transaction.settle(checkout) }
             }
         }
-        return checkouts.count + charges.count
+        return try await checkouts.count + settleDueCharges(limit: limit)
+    }
+
+    /// The same for charges alone, in one transaction; where one is bad, each in its own.
+    public func settleDueCharges(limit: Int) async throws -> Int {
+        let charges = try await pool.query(
+            "SELECT id FROM charges WHERE settle_at <= \(clock.now().stored) ORDER BY settle_at LIMIT \(limit)"
+        ).map { ChargeID(try $0.decode("id", as: UUID.self)) }
+        let results = await together(charges) { transaction, ids in
+            let locked = try await transaction.lockChargesAndMore(ids)
+            try await transaction.write(try await transaction.decide([], locked))
+            return ids.map { _ in true }
+        }
+        // One that can't be settled stops no other; the caller hears of it once the others are.
+        for result in results { _ = try result.get() }
+        return charges.count
     }
 }
 
@@ -79,16 +91,10 @@ extension Transaction {
             let stored = try await readExecutions(of: owner).first(where: { $0.execution.id == execution })
         else { return nil }
         let isInDoubt = locked.isInDoubt(about: execution)
-        let needsFigures =
-            isInDoubt || stored.facts.map(\.fact).needFigures || stored.execution.picture.lacksFigures
-        // Figures that nobody has yet are something to come, also where the state itself is a last one.
-        let next =
-            policy.healing.next(
-                for: isInDoubt ? .unknown : stored.execution.state, checks: stored.checks + 1,
-                changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now,
-                jitter: .random(in: 0...255))
-            ?? (needsFigures
-                ? now + policy.healing.pending.delay(before: stored.checks + 1, jitter: .random(in: 0...255)) : nil)
+        let needsFigures = stored.needsFigures(isInDoubt: isInDoubt)
+        let next = policy.nextReading(
+            of: isInDoubt ? .unknown : stored.execution.state, needsFigures: needsFigures, checks: stored.checks + 1,
+            changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now)
         _ = try await query(
             "UPDATE executions SET check_at = \(next?.stored), checks = checks + 1 WHERE id = \(execution.uuid)")
         return needsFigures ? stored.execution.merchantReference : nil

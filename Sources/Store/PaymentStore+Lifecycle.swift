@@ -68,7 +68,7 @@ extension PaymentStore {
             else { return .notFound }
             if let request, let known = try await transaction.readOperation(of: request) { return .known(known) }
             let execution = stored.execution
-            let operations = try await transaction.readOperationsThatMatter(of: [owning])
+            let operations = try await transaction.readOperationsThatMatter(of: owning)
                 .filter { $0.execution?.id == id }
             let open = operations.filter { !$0.state.isFinal }
             var taken: Money?

@@ -266,16 +266,6 @@ extension AppliedCount {
     }
 }
 
-extension Error {
-    /// The data itself was refused (class 22, a CHECK, a value that PostgreSQL has no form for), or a row can't be read:
-    /// trying again changes nothing. Anything else is the database's trouble, or a race (a unique index), and passes.
-    fileprivate var isAboutData: Bool {
-        guard let error = self as? PostgresError else { return self is CorruptRow }
-        if error.code == .encoding || error.code == .decoding { return true }
-        return error.sqlState.map { $0.hasPrefix("22") || $0 == "23514" || $0 == "23502" } ?? false
-    }
-}
-
 extension Data {
     /// Enough of a hash to have one order for all: only the same notification has the same ones.
     fileprivate var firstEightBytes: UInt64 {

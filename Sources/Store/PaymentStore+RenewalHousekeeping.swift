@@ -80,7 +80,78 @@ extension PaymentStore {
     }
 }
 
+/// How renewals stand, over all processes. Every count stops at ``limit``, so that looking costs little however much there
+/// is.
+public struct RenewalStanding: Sendable, Equatable {
+    public static let limit = 20_000
+
+    /// Subscriptions that a run would take now. Those that wait for another instrument are left out.
+    public var due = 0
+    /// Those of them that are due since longer than `LOCKSTEP_OVERDUE_AFTER`.
+    public var overdue = 0
+    public var oldestDueAt: Timestamp?
+    /// Subscriptions that no run could read.
+    public var setAside = 0
+    /// Charges of periods that aren't over, by state.
+    public var open: [Charge.State: Int] = [:]
+    /// Charges that are over and that began within the last 24 hours, by state.
+    public var recent: [Charge.State: Int] = [:]
+
+    public init() {}
+}
+
 extension PaymentStore {
+    public func renewalStanding() async throws -> RenewalStanding {
+        let now = clock.now()
+        let limit = RenewalStanding.limit
+        let rows = try await pool.withConnection { connection in
+            try await connection.pipeline([
+                """
+                SELECT count(*) AS due,
+                    count(*) FILTER (WHERE due_at <= \((now - policy.discrepancies.overdueAfter).stored)) AS overdue,
+                    min(due_at) AS oldest
+                FROM (SELECT due_at FROM subscriptions
+                    WHERE due_at <= \(now.stored) AND set_aside IS NULL AND status <> 'needsInstrument'
+                    ORDER BY due_at LIMIT \(limit)) AS waiting
+                """,
+                """
+                SELECT count(*) AS aside
+                FROM (SELECT FROM subscriptions WHERE set_aside IS NOT NULL LIMIT \(limit)) AS aside
+                """,
+                """
+                SELECT state, count(*) AS charges FROM (SELECT state FROM charges
+                    WHERE subscription_id IS NOT NULL AND state IN ('scheduled','processing','unknown')
+                    LIMIT \(limit)) AS open
+                GROUP BY state
+                """,
+                """
+                SELECT state, count(*) AS charges FROM (SELECT state FROM charges
+                    WHERE personal_data_removed_at IS NULL AND state IN ('succeeded','failed','needsCustomer','skipped')
+                        AND created_at > \((now - .seconds(86_400)).stored)
+                    ORDER BY created_at DESC LIMIT \(limit)) AS recent
+                GROUP BY state
+                """,
+            ])
+        }
+        var standing = RenewalStanding()
+        if let (due, overdue, oldest) = try rows[0].first?.decode((Int, Int, PostgresTimestamp?).self) {
+            (standing.due, standing.overdue, standing.oldestDueAt) = (due, overdue, oldest?.timestamp)
+        }
+        standing.setAside = try rows[1].first?.decode(Int.self) ?? 0
+        standing.open = try Self.counts(from: rows[2])
+        standing.recent = try Self.counts(from: rows[3])
+        return standing
+    }
+
+    private static func counts(from rows: PostgresRows) throws -> [Charge.State: Int] {
+        var counts: [Charge.State: Int] = [:]
+        for row in rows {
+            let (state, count) = try row.decode((String, Int).self)
+            counts[try legal(state, "charges")] = count
+        }
+        return counts
+    }
+
     /// A run by this store's own clock.
     public func newRun() -> RenewalRun { RenewalRun(id: identifiers.next(), asOf: clock.now()) }
 }

@@ -21,6 +21,7 @@ public struct RetentionCount: Sendable, Equatable {
     public var notificationBodies = 0
     public var checkouts = 0
     public var charges = 0
+    public var subscriptions = 0
     /// Instruments that the provider doesn't have any more.
     public var instruments = 0
     public var events = 0
@@ -36,6 +37,7 @@ extension PaymentStore {
         count.notificationBodies = try await removeBodies(before: limits.notifications, batch: batch)
         count.checkouts = try await removePersonalData(before: limits.personalData, batch: batch)
         count.charges = try await removeChargesData(before: limits.personalData, batch: batch)
+        count.subscriptions = try await removeSubscriptionsData(before: limits.personalData, batch: batch)
         count.instruments = try await removeInstruments(before: limits.personalData, batch: batch)
         count.events = try await removeEvents(before: limits.events, batch: batch)
         return count
@@ -53,6 +55,8 @@ extension PaymentStore {
                     AS checkouts,
                 (SELECT count(*) FROM charges WHERE \(unescaped: Self.overForGood)
                     AND created_at < \(limits.personalData.stored)) AS charges,
+                (SELECT count(*) FROM subscriptions WHERE \(unescaped: Self.closedSubscription)
+                    AND closed_at < \(limits.personalData.stored)) AS subscriptions,
                 (SELECT count(*) FROM instruments WHERE status = 'deleted'
                     AND read_at < \(limits.personalData.stored)) AS instruments,
                 (SELECT count(*) FROM events WHERE \(unescaped: Self.toldEvent)
@@ -60,12 +64,13 @@ extension PaymentStore {
             """
         ).first
         var count = RetentionCount()
-        if let (bodies, checkouts, charges, instruments, events) = try row?.decode(
-            (Int64, Int64, Int64, Int64, Int64).self)
+        if let (bodies, checkouts, charges, subscriptions, instruments, events) = try row?.decode(
+            (Int64, Int64, Int64, Int64, Int64, Int64).self)
         {
             count.notificationBodies = Int(bodies)
             count.checkouts = Int(checkouts)
             count.charges = Int(charges)
+            count.subscriptions = Int(subscriptions)
             count.instruments = Int(instruments)
             count.events = Int(events)
         }
@@ -87,6 +92,13 @@ extension PaymentStore {
             AND settle_at IS NULL
             AND NOT EXISTS (SELECT FROM operations WHERE charge_id = charges.id AND finished_at IS NULL)
             AND NOT EXISTS (SELECT FROM executions WHERE charge_id = charges.id AND check_at IS NOT NULL)
+        """
+
+    /// Cancelled or ended, and nothing of its charges is to come.
+    private static let closedSubscription = """
+        closed_at IS NOT NULL AND personal_data_removed_at IS NULL
+            AND NOT EXISTS (SELECT FROM charges WHERE subscription_id = subscriptions.id
+                AND state IN ('scheduled','processing','unknown'))
         """
 
     /// Neither before the cursor that queues events for the shop, nor one that the shop still has to take.
@@ -134,6 +146,19 @@ extension PaymentStore {
                 UPDATE charges SET holder_reference = '', meta = NULL, personal_data_removed_at = \(clock.now().stored)
                 WHERE id IN (SELECT id FROM charges WHERE \(unescaped: Self.overForGood)
                     AND created_at < \(limit.stored) ORDER BY created_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+                """
+            ).affected
+        }
+    }
+
+    private func removeSubscriptionsData(before limit: Timestamp, batch: Int) async throws -> Int {
+        try await repeatBatches {
+            try await pool.query(
+                """
+                UPDATE subscriptions SET holder_reference = '', meta = NULL,
+                    personal_data_removed_at = \(clock.now().stored)
+                WHERE id IN (SELECT id FROM subscriptions WHERE \(unescaped: Self.closedSubscription)
+                    AND closed_at < \(limit.stored) ORDER BY closed_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
                 """
             ).affected
         }

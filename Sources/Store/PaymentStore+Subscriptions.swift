@@ -65,9 +65,10 @@ extension PaymentStore {
             }
             let subscription = Subscription(
                 id: SubscriptionID(identifiers.next()), merchantReference: new.merchantReference,
-                holderReference: new.holderReference, instrument: new.instrument, amount: new.amount,
-                interval: new.interval, startsOn: new.startsOn, timezone: new.timezone, endsOn: new.endsOn,
-                maxCharges: new.maxCharges, expiryPolicy: new.expiryPolicy, meta: new.meta, createdAt: transaction.now)
+                holderReference: new.holderReference, instrument: new.instrument, workflowCode: new.workflowCode,
+                amount: new.amount, interval: new.interval, startsOn: new.startsOn, timezone: new.timezone,
+                endsOn: new.endsOn, maxCharges: new.maxCharges, expiryPolicy: new.expiryPolicy, meta: new.meta,
+                createdAt: transaction.now)
             let dueAt = subscription.calendar(hour: policy.renewal.hour).dueAt(1)
             _ = try await transaction.query(
                 """
@@ -144,7 +145,7 @@ extension PaymentStore {
     ) async throws -> SubscriptionChangeResult {
         try await transact { transaction in
             guard var subscription = try await transaction.lockSubscription(id) else { return .notFound }
-            let open = try await transaction.readOpenCharges(of: id)
+            let open = try await transaction.lockOpenCharges(of: id)
             let lastStart = try await transaction.readLastStart(of: id)
             let effects: [Subscription.Effect]
             do throws(Subscription.Refusal) {
@@ -154,7 +155,10 @@ extension PaymentStore {
             } catch {
                 return .refused(error)
             }
-            return .changed(try await transaction.finish(subscription, effects, open: open))
+            var changes = transaction.subscriptionChanges
+            changes.finish(subscription, effects, open: open)
+            try await transaction.write(changes)
+            return .changed(subscription)
         }
     }
 
@@ -182,8 +186,11 @@ extension PaymentStore {
             let effects = subscription.apply(event)
             // Said twice, the same answer, and nothing written.
             guard subscription != before else { return .changed(subscription) }
-            let open = try await transaction.readOpenCharges(of: id)
-            return .changed(try await transaction.finish(subscription, effects, open: open))
+            let open = try await transaction.lockOpenCharges(of: id)
+            var changes = transaction.subscriptionChanges
+            changes.finish(subscription, effects, open: open)
+            try await transaction.write(changes)
+            return .changed(subscription)
         }
     }
 
@@ -196,15 +203,6 @@ extension Charge {
 }
 
 extension Transaction {
-    /// Performs the effects and writes the row.
-    func finish(
-        _ subscription: Subscription, _ effects: [Subscription.Effect], open: [Charge]
-    ) async throws -> Subscription {
-        let left = try await perform(effects, of: subscription, open: open)
-        try await writeSubscription(subscription, dueAt: nextLook(at: subscription, open: left))
-        return subscription
-    }
-
     fileprivate func opening(
         subscription reference: String, by request: PaymentStore.RequestIdentity
     ) async throws -> PaymentStore.SubscriptionOpening? {

@@ -22,6 +22,8 @@ struct SettlementChanges {
     struct ExecutionRow {
         let execution: CheckoutExecution
         let checkAt: Timestamp?
+        /// How often it was asked about since it last changed.
+        let checks: Int
         /// The facts say something else than before, so patience begins anew.
         let hasChanged: Bool
         let disputes: [Dispute]
@@ -37,6 +39,11 @@ struct SettlementChanges {
     let now: Timestamp
     let policy: PaymentStore.Policy
     let identifiers: IdentifierSource
+    /// Executions that the provider was asked about just now.
+    let justRead: Set<ExecutionID>
+    /// Those of them whose payments must be read too, since only their figures tell how much was moved, with the
+    /// references of these.
+    private(set) var lackingFigures: [ExecutionID: String] = [:]
     private(set) var checkouts: [CheckoutRow] = []
     var charges: [ChargeRow] = []
     var attempts: [AttemptRow] = []
@@ -48,10 +55,13 @@ struct SettlementChanges {
     var opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)] = []
     var resolved: [Discrepancy] = []
 
-    init(now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource) {
+    init(
+        now: Timestamp, policy: PaymentStore.Policy, identifiers: IdentifierSource, justRead: Set<ExecutionID> = []
+    ) {
         self.now = now
         self.policy = policy
         self.identifiers = identifiers
+        self.justRead = justRead
     }
 
     /// Decides one checkout. Pure but for the ids of what is planned.
@@ -191,7 +201,15 @@ extension SettlementChanges {
         let picture = execution.picture
         let hasChanged = stored.hasChanged
         var checkAt = stored.checkAt
-        if readNow {
+        var checks = hasChanged ? 0 : stored.checks
+        if justRead.contains(execution.id) {
+            checks += 1
+            let needsFigures = stored.needsFigures(isInDoubt: isInDoubt)
+            if needsFigures { lackingFigures[execution.id] = execution.merchantReference }
+            checkAt = policy.nextReading(
+                of: isInDoubt ? .unknown : picture.state, needsFigures: needsFigures, checks: checks,
+                changedAt: hasChanged ? now : stored.changedAt, hasLease: hasLease, now: now)
+        } else if readNow {
             checkAt = now
         } else if hasChanged || (checkAt == nil && stored.checks == 0) {
             checkAt = policy.healing.next(
@@ -204,13 +222,13 @@ extension SettlementChanges {
         let disputes = Dispute.standing(stored.facts.map(\.fact), of: execution.id)
         let changedDisputes = disputes.filter { stored.storedDisputes[$0.id] != $0.status }
         let isSame =
-            !hasChanged && changedDisputes.isEmpty && checkAt == stored.checkAt
+            !hasChanged && changedDisputes.isEmpty && checkAt == stored.checkAt && checks == stored.checks
             && execution.cancelReason == stored.storedCancelReason
             && execution.cancelReported == stored.storedCancelReported
         guard !isSame else { return }
         executions.append(
             ExecutionRow(
-                execution: execution, checkAt: checkAt, hasChanged: hasChanged, disputes: disputes))
+                execution: execution, checkAt: checkAt, checks: checks, hasChanged: hasChanged, disputes: disputes))
         var types: [EventType] = []
         if (picture.captured?.minor ?? 0) > (stored.storedCapturedMinor ?? 0) { types.append(.executionCaptured) }
         if picture.state == .cancelled, stored.storedState != .cancelled { types.append(.executionCancelled) }
@@ -228,6 +246,28 @@ extension SettlementChanges {
                 Event(
                     type: .disputeChanged, about: subject, execution: execution.id, data: ["dispute": dispute.json]))
         }
+    }
+}
+
+extension StoredExecution {
+    /// Whether payment records must tell how much was moved, or whether anything was.
+    func needsFigures(isInDoubt: Bool) -> Bool {
+        isInDoubt || facts.map(\.fact).needFigures || execution.picture.lacksFigures
+    }
+}
+
+extension PaymentStore.Policy {
+    /// When an execution that was read just now is read again. Figures that nobody has yet are something to come, also
+    /// where the state itself is a last one.
+    ///
+    /// - Parameter checks: how often it was read since it last changed, this time included.
+    func nextReading(
+        of state: ExecutionState, needsFigures: Bool, checks: Int, changedAt: Timestamp, hasLease: Bool, now: Timestamp
+    ) -> Timestamp? {
+        healing.next(
+            for: state, checks: checks, changedAt: changedAt, hasLease: hasLease, now: now,
+            jitter: .random(in: 0...255))
+            ?? (needsFigures ? now + healing.pending.delay(before: checks, jitter: .random(in: 0...255)) : nil)
     }
 }
 

@@ -4,7 +4,7 @@ import Lockstep
 import Postgres
 
 extension Transaction {
-    private static let chargeColumns = """
+    static let chargeColumns = """
         id, subscription_id, period_index, period_start - DATE '1970-01-01' AS start_day, \
         period_end - DATE '1970-01-01' AS end_day, merchant_reference, holder_reference, instrument_id, \
         workflow_code, amount_minor, currency, expiry_policy, state, reason, next_attempt_at, created_at
@@ -14,21 +14,81 @@ extension Transaction {
     func lockCharge(_ id: ChargeID) async throws -> Charge? { try await lockCharges([id]).first }
 
     /// The same for many, always in the order of their ids.
-    func lockCharges(_ ids: [ChargeID]) async throws -> [Charge] {
-        guard !ids.isEmpty else { return [] }
+    ///
+    /// - Parameter claim: only those that it has taken.
+    func lockCharges(_ ids: [ChargeID], claimedBy claim: UUID? = nil) async throws -> [Charge] {
+        try await lockChargesAndMore(ids, claimedBy: claim).charges
+    }
+
+    /// Charges with what they belong to, all of it locked.
+    struct LockedCharges {
+        var charges: [Charge] = []
+        var subscriptions: [SubscriptionID: Subscription] = [:]
+        var operations: [OperationID: PaymentOperation] = [:]
+    }
+
+    /// The same with their subscriptions, and with operations of theirs, in one round trip.
+    func lockChargesAndMore(
+        _ ids: [ChargeID], operations: [OperationID] = [], claimedBy claim: UUID? = nil
+    ) async throws -> LockedCharges {
+        guard !ids.isEmpty else { return LockedCharges() }
         // Their subscriptions first: what becomes of a charge is told to its subscription in the same transaction.
-        let rows = try await pipeline([
+        var queries: [PostgresQuery] = [
+            Self.subscriptionsQuery(of: ids),
             """
-            SELECT FROM subscriptions
-            WHERE id IN (SELECT subscription_id FROM charges WHERE id = ANY(\(ids.map(\.uuid))))
+            SELECT \(unescaped: Self.chargeColumns) FROM charges
+            WHERE id = ANY(\(ids.map(\.uuid))) AND (\(claim)::uuid IS NULL OR lease_owner = \(claim))
             ORDER BY id FOR UPDATE
             """,
-            """
-            SELECT \(unescaped: Self.chargeColumns) FROM charges WHERE id = ANY(\(ids.map(\.uuid)))
-            ORDER BY id FOR UPDATE
-            """,
-        ])
-        return try await charges(from: rows[1])
+            Self.attemptsQuery(of: ids),
+        ]
+        if !operations.isEmpty { queries.append(Self.lockQuery(operations)) }
+        let rows = try await pipeline(queries)
+        var locked = LockedCharges(charges: try Self.charges(from: rows[1], attempts: rows[2]))
+        for subscription in try rows[0].map(Self.subscription(from:)) {
+            locked.subscriptions[subscription.id] = subscription
+        }
+        guard rows.count > 3 else { return locked }
+        for operation in try rows[3].map(Self.operation(from:)) { locked.operations[operation.id] = operation }
+        return locked
+    }
+
+    /// The subscriptions of these charges, locked: before the charges themselves are.
+    static func subscriptionsQuery(of charges: [ChargeID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: subscriptionColumns) FROM subscriptions
+        WHERE id IN (SELECT subscription_id FROM charges WHERE id = ANY(\(charges.map(\.uuid))))
+        ORDER BY id FOR UPDATE
+        """
+    }
+
+    /// Something is still to come of it, or it waits for an instrument. An index of the same words finds them.
+    private static let isOpen = """
+        (state IN ('scheduled','processing','unknown') OR (state = 'skipped' AND reason LIKE 'instrument-%'))
+        """
+
+    static func openChargesQuery(of subscriptions: [UUID], locks: Bool = true) -> PostgresQuery {
+        """
+        SELECT \(unescaped: chargeColumns) FROM charges
+        WHERE subscription_id = ANY(\(subscriptions)) AND \(unescaped: isOpen)
+        \(unescaped: locks ? "ORDER BY id FOR UPDATE" : "")
+        """
+    }
+
+    static func attemptsQuery(ofOpenChargesOf subscriptions: [UUID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: attemptColumns) FROM charge_attempts
+        WHERE charge_id IN (SELECT id FROM charges
+            WHERE subscription_id = ANY(\(subscriptions)) AND \(unescaped: isOpen))
+        ORDER BY charge_id, number
+        """
+    }
+
+    private static func attemptsQuery(of charges: [ChargeID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: attemptColumns) FROM charge_attempts
+        WHERE charge_id = ANY(\(charges.map(\.uuid))) ORDER BY charge_id, number
+        """
     }
 
     /// The same without a lock.
@@ -56,22 +116,28 @@ extension Transaction {
     }
 
     /// Charges from rows of ``chargeColumns``, with their attempts.
-    private func charges(from rows: PostgresRows) async throws -> [Charge] {
+    func charges(from rows: PostgresRows) async throws -> [Charge] {
+        guard !rows.isEmpty else { return [] }
+        let ids = try rows.map { ChargeID(try $0.decode("id", as: UUID.self)) }
+        return try Self.charges(from: rows, attempts: try await query(Self.attemptsQuery(of: ids)))
+    }
+
+    /// - Parameter attempts: rows of ``attemptColumns``; nil leaves them out.
+    static func charges(from rows: PostgresRows, attempts: PostgresRows?) throws -> [Charge] {
         var charges = try rows.map(Self.charge(from:))
-        guard !charges.isEmpty else { return [] }
-        let attempts = try await readAttempts(of: charges.map(\.id))
-        for index in charges.indices { charges[index].attempts = attempts[charges[index].id] ?? [] }
+        guard let attempts, !attempts.isEmpty else { return charges }
+        let known = try Self.attempts(from: attempts)
+        for index in charges.indices { charges[index].attempts = known[charges[index].id] ?? [] }
         return charges
     }
 
-    private func readAttempts(of charges: [ChargeID]) async throws -> [ChargeID: [ChargeAttempt]] {
+    private static let attemptColumns = """
+        charge_id, number, merchant_reference, instrument_id, payment_method, amount_minor, currency, execution_id, \
+        outcome, reason, begun_at
+        """
+
+    private static func attempts(from rows: PostgresRows) throws -> [ChargeID: [ChargeAttempt]] {
         var attempts: [ChargeID: [ChargeAttempt]] = [:]
-        let rows = try await query(
-            """
-            SELECT charge_id, number, merchant_reference, instrument_id, payment_method, amount_minor, currency,
-                execution_id, outcome, reason, begun_at
-            FROM charge_attempts WHERE charge_id = ANY(\(charges.map(\.uuid))) ORDER BY charge_id, number
-            """)
         for row in rows {
             let (charge, number, reference, instrument, method, minor, code, execution, outcome, reason, begunAt) =
                 try row.decode(

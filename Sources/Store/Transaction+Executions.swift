@@ -48,25 +48,35 @@ extension Transaction {
         try await readExecutions(of: [owner])[owner] ?? []
     }
 
-    /// The same for many, in one round trip for each kind of owner.
+    /// The same for many, in one round trip.
     func readExecutions(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: [StoredExecution]] {
         var executions: [ExecutionOwner: [StoredExecution]] = [:]
-        for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
-        where !ids.isEmpty {
-            let results = try await pipeline([
-                """
-                SELECT \(unescaped: Self.columns) FROM executions
-                WHERE \(unescaped: column) = ANY(\(ids)) ORDER BY \(unescaped: column), ordinal
-                """,
-                Self.factsQuery(column, ids),
-            ])
-            let facts = try Self.facts(from: results[1])
-            for row in results[0] {
-                guard let (owner, execution) = try Self.execution(from: row, facts: facts) else { continue }
-                executions[owner, default: []].append(execution)
-            }
+        let kinds = owners.byColumn
+        let results = try await pipeline(
+            kinds.flatMap { [Self.executionsQuery($0.column, $0.ids), Self.factsQuery($0.column, $0.ids)] })
+        for index in kinds.indices {
+            try Self.collect(results[2 * index], facts: results[2 * index + 1], into: &executions)
         }
         return executions
+    }
+
+    /// - Parameter column: `checkout_id` or `charge_id`.
+    static func executionsQuery(_ column: String, _ owners: [UUID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM executions
+        WHERE \(unescaped: column) = ANY(\(owners)) ORDER BY \(unescaped: column), ordinal
+        """
+    }
+
+    /// What ``executionsQuery(_:_:)`` and ``factsQuery(_:_:)`` found, by owner.
+    static func collect(
+        _ rows: PostgresRows, facts: PostgresRows, into executions: inout [ExecutionOwner: [StoredExecution]]
+    ) throws {
+        let facts = try Self.facts(from: facts)
+        for row in rows {
+            guard let (owner, execution) = try execution(from: row, facts: facts) else { continue }
+            executions[owner, default: []].append(execution)
+        }
     }
 
     static func execution(
@@ -139,21 +149,48 @@ extension Transaction {
         _ reference: ExecutionReference, owner: ExecutionOwner, ordinal: Int, merchantReference: String, amount: Money,
         payload: InitPayload?
     ) async throws {
-        _ = try await query(
+        let new = NewExecution(
+            reference: reference, owner: owner, ordinal: ordinal, merchantReference: merchantReference, amount: amount,
+            payload: payload)
+        _ = try await pipeline(insertQueries([new]))
+    }
+
+    struct NewExecution {
+        let reference: ExecutionReference
+        let owner: ExecutionOwner
+        let ordinal: Int
+        let merchantReference: String
+        let amount: Money
+        var payload: InitPayload?
+        /// When it is asked about first, where that is known already.
+        var checkAt: Timestamp?
+    }
+
+    /// The same for many.
+    func insertQueries(_ new: [NewExecution]) -> [PostgresQuery] {
+        guard !new.isEmpty else { return [] }
+        return [
             """
-            INSERT INTO executions (id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, state, amount_minor,
-                currency, init_version, init_data, created_at, changed_at)
-            VALUES (\(reference.id.uuid), \(owner.checkout?.uuid), \(owner.charge?.uuid), \(ordinal),
-                \(reference.workflowCode), \(merchantReference), 'created', \(amount.minor), \(amount.currency.code), \(payload?.version),
-                \(payload?.data.reveal), \(now.stored), \(now.stored))
+            INSERT INTO executions (id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, state,
+                amount_minor, currency, init_version, init_data, check_at, created_at, changed_at)
+            SELECT new.id, new.checkout_id, new.charge_id, new.ordinal, new.workflow_code, new.merchant_reference,
+                'created', new.amount_minor, new.currency, new.init_version, new.init_data, new.check_at,
+                \(now.stored), \(now.stored)
+            FROM unnest(\(new.map(\.reference.id.uuid)), \(new.map { $0.owner.checkout?.uuid }),
+                \(new.map { $0.owner.charge?.uuid }), \(new.map(\.ordinal)), \(new.map(\.reference.workflowCode)),
+                \(new.map(\.merchantReference)), \(new.map(\.amount.minor)), \(new.map(\.amount.currency.code)),
+                \(new.map { $0.payload?.version }), \(new.map { $0.payload?.data.reveal }),
+                \(new.map { $0.checkAt?.stored }))
+                AS new(id, checkout_id, charge_id, ordinal, workflow_code, merchant_reference, amount_minor, currency,
+                    init_version, init_data, check_at)
             ON CONFLICT (id) DO NOTHING
-            """)
-        // What was told about it before it was known has waited for this moment.
-        _ = try await query(
+            """,
+            // What was told about it before it was known has waited for this moment.
             """
             UPDATE notification_outcomes SET state = 'applied', applied_at = \(now.stored)
-            WHERE execution_id = \(reference.id.uuid) AND state = 'parked'
-            """)
+            WHERE execution_id = ANY(\(new.map(\.reference.id.uuid))) AND state = 'parked'
+            """,
+        ]
     }
 
     /// The payload that the app was started with; nil once it has been dropped.
@@ -195,4 +232,10 @@ extension ExecutionOwner {
 extension Collection<ExecutionOwner> {
     var checkouts: [CheckoutID] { compactMap(\.checkout) }
     var charges: [ChargeID] { compactMap(\.charge) }
+
+    /// The ids of each kind that there is, with the column that they are in.
+    var byColumn: [(column: String, ids: [UUID])] {
+        [("checkout_id", checkouts.map(\.uuid)), ("charge_id", charges.map(\.uuid))].filter { !$0.1.isEmpty }
+            .map { (column: $0.0, ids: $0.1) }
+    }
 }

@@ -14,7 +14,7 @@ extension Transaction {
         _ = try await query(Self.lockQuery(executions))
     }
 
-    private static func lockQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
+    static func lockQuery(_ executions: some Collection<ExecutionID>) -> PostgresQuery {
         "SELECT pg_advisory_xact_lock(key) FROM unnest(\(Set(executions.map(\.lockKey)).sorted())) AS key"
     }
 
@@ -44,7 +44,7 @@ extension Transaction {
         return try await query(insertQuery(learned)).map { ExecutionID(try $0.decode("execution_id", as: UUID.self)) }
     }
 
-    private func insertQuery(_ learned: [(execution: ExecutionID, fact: Fact)]) -> PostgresQuery {
+    func insertQuery(_ learned: [(execution: ExecutionID, fact: Fact)]) -> PostgresQuery {
         let facts = learned.map(\.fact)
         let currency = facts.map { ($0.amount ?? $0.captured ?? $0.refunded)?.currency.code }
         return """

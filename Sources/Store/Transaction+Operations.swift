@@ -33,6 +33,61 @@ extension Transaction {
             """)
     }
 
+    /// An operation that is sent by whoever writes it down.
+    struct SentOperation {
+        let operation: PaymentOperation
+        let workflowCode: String
+        let ordinal: Int
+        let owner: UUID
+    }
+
+    /// Many of those, of charges.
+    func insertSent(_ rows: [SentOperation]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let operations = rows.map(\.operation)
+        let until = (now + policy.lease).stored
+        return """
+            INSERT INTO operations (id, kind, charge_id, execution_id, workflow_code, idempotency_key, state,
+                amount_minor, currency, ordinal, created_at, sent_at, attempts, lease_owner, lease_until, due_at)
+            SELECT new.id, new.kind, new.charge_id, new.execution_id, new.workflow_code, new.idempotency_key, 'sent',
+                new.amount_minor, new.currency, new.ordinal, \(now.stored), \(now.stored), 1, new.owner, \(until),
+                \(until)
+            FROM unnest(\(operations.map(\.id.uuid)), \(operations.map(\.kind.rawValue)),
+                \(operations.map { $0.charge?.uuid }), \(operations.map { $0.execution?.id.uuid }),
+                \(rows.map(\.workflowCode)), \(operations.map(\.key.uuid)), \(operations.map { $0.amount?.minor }),
+                \(operations.map { $0.amount?.currency.code }), \(rows.map(\.ordinal)), \(rows.map(\.owner)))
+                AS new(id, kind, charge_id, execution_id, workflow_code, idempotency_key, amount_minor, currency,
+                    ordinal, owner)
+            """
+    }
+
+    static func lockQuery(_ ids: [OperationID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: operationColumns) FROM operations
+        WHERE id = ANY(\(ids.map(\.uuid))) ORDER BY id FOR UPDATE
+        """
+    }
+
+    /// What became of many, and when each is looked at next. Their leases end.
+    func updateQuery(_ rows: [(operation: PaymentOperation, dueAt: Timestamp?)]) -> PostgresQuery? {
+        guard !rows.isEmpty else { return nil }
+        let operations = rows.map(\.operation)
+        return """
+            UPDATE operations SET state = new.state, idempotency_key = new.idempotency_key,
+                action_id = new.action_id, reason = new.reason, attempts = new.attempts,
+                execution_id = new.execution_id, sent_at = new.sent_at, finished_at = new.finished_at,
+                lease_owner = NULL, lease_until = NULL, due_at = new.due_at
+            FROM unnest(\(operations.map(\.id.uuid)), \(operations.map(\.state.rawValue)),
+                \(operations.map(\.key.uuid)), \(operations.map(\.actionID)), \(operations.map(\.reason)),
+                \(operations.map(\.attempts)), \(operations.map { $0.execution?.id.uuid }),
+                \(operations.map { $0.sentAt?.stored }), \(operations.map { $0.state.isFinal ? now.stored : nil }),
+                \(rows.map { $0.operation.state.isFinal ? nil : $0.dueAt?.stored }))
+                AS new(id, state, idempotency_key, action_id, reason, attempts, execution_id, sent_at, finished_at,
+                    due_at)
+            WHERE operations.id = new.id
+            """
+    }
+
     func lockOperation(_ id: OperationID) async throws -> PaymentOperation? {
         try await query("SELECT \(unescaped: Self.operationColumns) FROM operations WHERE id = \(id.uuid) FOR UPDATE")
             .first.map(Self.operation(from:))
@@ -64,32 +119,22 @@ extension Transaction {
     }
 
     /// The operations of these that aren't final, and those that succeeded: what facts must be held against.
-    func readOperationsThatMatter(of owners: [ExecutionOwner]) async throws -> [PaymentOperation] {
-        var operations: [PaymentOperation] = []
-        for (column, ids) in [("checkout_id", owners.checkouts.map(\.uuid)), ("charge_id", owners.charges.map(\.uuid))]
-        where !ids.isEmpty {
-            operations += try await query(
-                """
-                SELECT \(unescaped: Self.operationColumns) FROM operations
-                WHERE \(unescaped: column) = ANY(\(ids)) AND state <> 'failed' ORDER BY created_at, id
-                """
-            ).map(Self.operation(from:))
-        }
-        return operations
+    ///
+    /// - Parameter column: which of the two the owners are in: `checkout_id` or `charge_id`.
+    static func operationsQuery(_ column: String, _ owners: [UUID]) -> PostgresQuery {
+        """
+        SELECT \(unescaped: operationColumns) FROM operations
+        WHERE \(unescaped: column) = ANY(\(owners)) AND state <> 'failed' ORDER BY created_at, id
+        """
+    }
+
+    func readOperationsThatMatter(of owner: ExecutionOwner) async throws -> [PaymentOperation] {
+        try await query(Self.operationsQuery(owner.column, [owner.uuid])).map(Self.operation(from:))
     }
 
     /// Writes what became of an operation, and when it is looked at next. Its lease ends.
     func writeOperation(_ operation: PaymentOperation, dueAt: Timestamp?) async throws {
-        let finishedAt = operation.state.isFinal ? now.stored : nil
-        _ = try await query(
-            """
-            UPDATE operations SET state = \(operation.state.rawValue), idempotency_key = \(operation.key.uuid),
-                action_id = \(operation.actionID), reason = \(operation.reason), attempts = \(operation.attempts),
-                execution_id = \(operation.execution?.id.uuid), sent_at = \(operation.sentAt?.stored),
-                finished_at = \(finishedAt), lease_owner = NULL, lease_until = NULL,
-                due_at = \(operation.state.isFinal ? nil : dueAt?.stored)
-            WHERE id = \(operation.id.uuid)
-            """)
+        if let query = updateQuery([(operation, dueAt)]) { _ = try await self.query(query) }
     }
 
     static func operation(from row: PostgresRow) throws -> PaymentOperation {

@@ -8,51 +8,38 @@ import Postgres
 extension Transaction {
     /// The subscriptions of these charges, locked: before the charges themselves are.
     func lockSubscriptions(of charges: [ChargeID]) async throws -> [SubscriptionID: Subscription] {
-        let rows = try await query(
-            """
-            SELECT \(unescaped: Self.subscriptionColumns) FROM subscriptions
-            WHERE id IN (SELECT subscription_id FROM charges WHERE id = ANY(\(charges.map(\.uuid))))
-            ORDER BY id FOR UPDATE
-            """)
-        let subscriptions = try rows.map(Self.subscription(from:))
+        let subscriptions = try await query(Self.subscriptionsQuery(of: charges)).map(Self.subscription(from:))
         return Dictionary(subscriptions.map { ($0.id, $0) }) { first, _ in first }
     }
 
-    /// What follows an attempt that failed, by charge. An unscheduled charge has one attempt: its reference is its own.
-    func readAfterFailure(
-        of charges: [Charge]
-    ) async throws -> @Sendable (Charge, ChargeAttempt) -> ChargeSettlement.AfterFailure {
-        guard charges.contains(where: { $0.subscription != nil }) else { return { _, _ in .final } }
-        let subscriptions = try await lockSubscriptions(of: charges.map(\.id))
-        let rules = policy.renewal
-        return { charge, attempt in
-            guard let period = charge.period, let id = charge.subscription, let subscription = subscriptions[id],
-                subscription.status.runs
-            else { return .final }
-            let verdict = rules.verdict(
-                on: rules.outcome(of: attempt), dueDay: period.start, attempts: rules.countedAttempts(of: charge),
-                attemptedAt: attempt.begunAt, zone: subscription.timezone)
-            if case .again(let at, _) = verdict { return .retry(at: at) }
-            return .final
-        }
-    }
-
-    /// Tells the subscriptions of what became of their charges.
-    func settleSubscriptions(_ changes: [(before: Charge, after: Charge)]) async throws {
-        for (before, after) in changes where after.subscription != nil && before.state != after.state {
-            guard let id = after.subscription, var subscription = try await lockSubscription(id) else { continue }
-            let open = try await readOpenCharges(of: id)
+    /// Tells the subscriptions of what became of their charges, in as many statements for many as for one.
+    ///
+    /// - Parameter subscriptions: theirs, locked.
+    func settleSubscriptions(
+        _ changes: [(before: Charge, after: Charge)], _ subscriptions: [SubscriptionID: Subscription]
+    ) async throws {
+        let changed = changes.filter { $0.before.state != $0.after.state }
+        let ids = Set(changed.compactMap(\.after.subscription))
+        guard !ids.isEmpty else { return }
+        var subscriptions = subscriptions
+        var open = try await lockOpenCharges(of: ids.sorted())
+        var collected = subscriptionChanges
+        for (_, after) in changed {
+            guard let id = after.subscription, var subscription = subscriptions[id] else { continue }
+            let own = open[id] ?? []
             var effects: [Subscription.Effect] = []
-            let othersOpen = open.contains { $0.id != after.id && $0.isUnpaid }
+            let othersOpen = own.contains { $0.id != after.id && $0.isUnpaid }
             if let event = policy.renewal.event(of: after, of: subscription, othersOpen: othersOpen) {
                 effects += subscription.apply(
                     try await withAppearance(event, of: after, subscription.holderReference))
             }
-            if subscription.status.runs, open.isEmpty, !subscription.has(period: subscription.nextIndex) {
+            if subscription.status.runs, own.isEmpty, !subscription.has(period: subscription.nextIndex) {
                 effects += subscription.apply(.finished)
             }
-            _ = try await finish(subscription, effects, open: open)
+            open[id] = collected.finish(subscription, effects, open: own)
+            subscriptions[id] = subscription
         }
+        try await write(collected)
     }
 
     /// A hard decline remembers how the card was when it was declined, which is how it was last read.
@@ -68,6 +55,18 @@ extension Transaction {
 }
 
 extension RenewalPlan.Rules {
+    /// What follows an attempt that failed. An unscheduled charge has one attempt: its reference is its own.
+    func afterFailure(
+        _ attempt: ChargeAttempt, of charge: Charge, _ subscription: Subscription?
+    ) -> ChargeSettlement.AfterFailure {
+        guard let period = charge.period, let subscription, subscription.status.runs else { return .final }
+        let verdict = verdict(
+            on: outcome(of: attempt), dueDay: period.start, attempts: countedAttempts(of: charge),
+            attemptedAt: attempt.begunAt, zone: subscription.timezone)
+        if case .again(let at, _) = verdict { return .retry(at: at) }
+        return .final
+    }
+
     /// An attempt that is over, in the verdict's words.
     func outcome(of attempt: ChargeAttempt) -> AttemptVerdict.Outcome {
         switch attempt.outcome {

@@ -11,6 +11,15 @@ public struct SettledCheckout: Sendable {
     public var json: JSON { checkout.json(executions: executions) }
 }
 
+/// What the facts mean for checkouts and charges, decided and not yet written.
+struct Decision {
+    var changes: SettlementChanges
+    var checkouts: [SettledCheckout] = []
+    var charges: [(before: Charge, after: Charge)] = []
+    /// Of the charges; locked.
+    var subscriptions: [SubscriptionID: Subscription] = [:]
+}
+
 extension Transaction {
     /// Makes true what the facts mean: the one place where a checkout's status, its executions' states, the results of
     /// its operations and the events about them are written. The caller holds the checkout's lock.
@@ -21,24 +30,14 @@ extension Transaction {
         let holdings = try await readHoldings(of: [.checkout(checkout.id)])
         var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
         let settled = changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: announcing)
-        try await write(changes)
+        try await write(Decision(changes: changes))
         return settled
     }
 
     /// The same for a charge.
-    ///
-    /// - Parameter refused: why the provider refused a call of an attempt for good, by the attempt's number.
     @discardableResult
-    func settle(_ charge: Charge, refused: [Int: String] = [:]) async throws -> Charge {
-        let holdings = try await readHoldings(of: [.charge(charge.id)])
-        let afterFailure = try await readAfterFailure(of: [charge])
-        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
-        let settled = changes.settle(
-            charge, holdings[.charge(charge.id)] ?? Holdings(), refused: refused,
-            afterFailure: { afterFailure(charge, $0) })
-        try await write(changes)
-        try await settleSubscriptions([(charge, settled)])
-        return settled
+    func settle(_ charge: Charge) async throws -> Charge {
+        try await settle([], [charge]).charges.first?.after ?? charge
     }
 
     func settle(_ owner: LockedOwner) async throws {
@@ -49,47 +48,95 @@ extension Transaction {
     }
 
     /// The same for many at once, in as many statements as for one.
-    func settle(_ checkouts: [Checkout], _ charges: [Charge]) async throws {
-        guard !checkouts.isEmpty || !charges.isEmpty else { return }
-        let holdings = try await readHoldings(of: checkouts.map { .checkout($0.id) } + charges.map { .charge($0.id) })
-        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
-        var settledCharges: [(before: Charge, after: Charge)] = []
-        for checkout in checkouts {
-            _ = changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: [])
-        }
-        if !charges.isEmpty {
-            let afterFailure = try await readAfterFailure(of: charges)
-            for charge in charges {
-                let settled = changes.settle(
-                    charge, holdings[.charge(charge.id)] ?? Holdings(), afterFailure: { afterFailure(charge, $0) })
-                settledCharges.append((charge, settled))
-            }
-        }
-        try await write(changes)
-        try await settleSubscriptions(settledCharges)
+    @discardableResult
+    func settle(_ checkouts: [Checkout], _ charges: [Charge]) async throws -> Decision {
+        let decision = try await decide(checkouts, LockedCharges(charges: charges))
+        try await write(decision)
+        return decision
     }
 
-    func readHoldings(of owners: [ExecutionOwner]) async throws -> [ExecutionOwner: Holdings] {
-        var holdings: [ExecutionOwner: Holdings] = [:]
-        for (owner, executions) in try await readExecutions(of: owners) {
-            holdings[owner, default: Holdings()].executions = executions
+    /// Reads what the facts are, and decides what they mean. Nothing of it is written yet.
+    ///
+    /// - Parameters:
+    ///   - locked: charges, with their subscriptions where those were read already.
+    ///   - refused: why the provider refused a call of an attempt for good, by charge and by the attempt's number.
+    ///   - justRead: executions that the provider was asked about just now, so that their next reading is planned.
+    ///   - writes: what must be written before, in the same round trip.
+    func decide(
+        _ checkouts: [Checkout], _ locked: LockedCharges, refused: [ChargeID: [Int: String]] = [:],
+        justRead: Set<ExecutionID> = [], after writes: [PostgresQuery] = []
+    ) async throws -> Decision {
+        let owners: [ExecutionOwner] =
+            checkouts.map { .checkout($0.id) } + locked.charges.map { .charge($0.id) }
+        let holdings = try await readHoldings(of: owners, after: writes)
+        var decision = Decision(
+            changes: SettlementChanges(now: now, policy: policy, identifiers: identifiers, justRead: justRead),
+            subscriptions: locked.subscriptions)
+        for checkout in checkouts {
+            decision.checkouts.append(
+                decision.changes.settle(checkout, holdings[.checkout(checkout.id)] ?? Holdings(), announcing: []))
         }
-        for operation in try await readOperationsThatMatter(of: owners) {
+        if decision.subscriptions.isEmpty, locked.charges.contains(where: { $0.subscription != nil }) {
+            decision.subscriptions = try await lockSubscriptions(of: locked.charges.map(\.id))
+        }
+        for charge in locked.charges {
+            let subscription = charge.subscription.flatMap { decision.subscriptions[$0] }
+            let settled = decision.changes.settle(
+                charge, holdings[.charge(charge.id)] ?? Holdings(), refused: refused[charge.id] ?? [:],
+                afterFailure: { policy.renewal.afterFailure($0, of: charge, subscription) })
+            decision.charges.append((charge, settled))
+        }
+        return decision
+    }
+
+    private func readHoldings(
+        of owners: [ExecutionOwner], after writes: [PostgresQuery] = []
+    ) async throws -> [ExecutionOwner: Holdings] {
+        guard !owners.isEmpty else {
+            if !writes.isEmpty { _ = try await pipeline(writes) }
+            return [:]
+        }
+        let kinds = owners.byColumn
+        let reads = kinds.flatMap { kind in
+            [
+                Self.executionsQuery(kind.column, kind.ids), Self.factsQuery(kind.column, kind.ids),
+                Self.operationsQuery(kind.column, kind.ids),
+            ]
+        }
+        let results = try await pipeline(writes + reads + [Self.discrepanciesQuery(of: owners)])
+        var executions: [ExecutionOwner: [StoredExecution]] = [:]
+        var operations: [PaymentOperation] = []
+        for index in kinds.indices {
+            let first = writes.count + 3 * index
+            try Self.collect(results[first], facts: results[first + 1], into: &executions)
+            operations += try results[first + 2].map(Self.operation(from:))
+        }
+        var holdings = executions.mapValues { Holdings(executions: $0) }
+        for operation in operations {
             guard let owner = operation.owner else { continue }
             if !operation.state.isFinal { holdings[owner, default: Holdings()].operations.append(operation) }
             guard operation.state != .failed, let execution = operation.execution?.id else { continue }
             if operation.kind == .cancel { holdings[owner, default: Holdings()].cancelled.insert(execution) }
             holdings[owner, default: Holdings()].actions.account(for: operation)
         }
-        for (owner, discrepancy) in try await readDiscrepanciesThatMatter(of: owners) {
-            holdings[owner, default: Holdings()].discrepancies.append(discrepancy)
+        for row in results[results.count - 1] {
+            let (owner, discrepancy) = try Self.discrepancy(from: row)
+            if let owner { holdings[owner, default: Holdings()].discrepancies.append(discrepancy) }
         }
         return holdings
     }
 
+    /// Writes what was decided, and tells the subscriptions of what became of their charges.
+    ///
+    /// - Parameter others: what else is to be written, in the same round trip.
+    func write(_ decision: Decision, and others: [PostgresQuery] = []) async throws {
+        try await write(decision.changes, and: others)
+        try await settleSubscriptions(decision.charges, decision.subscriptions)
+    }
+
     /// Writes all that was decided: one statement for each kind of row, all in one round trip.
-    private func write(_ changes: SettlementChanges) async throws {
-        var queries: [PostgresQuery] = []
+    private func write(_ changes: SettlementChanges, and others: [PostgresQuery]) async throws {
+        var queries = others
         if let query = update(changes.checkouts) { queries.append(query) }
         if let query = update(changes.charges) { queries.append(query) }
         // Those that are over first: at no moment may two attempts of a charge be open.
@@ -163,6 +210,8 @@ extension Transaction {
                 \(charges.map { $0.nextAttemptAt?.stored }), \(rows.map { $0.dueAt?.stored }))
                 AS new(id, state, reason, next_attempt_at, settle_at)
             WHERE charges.id = new.id
+                AND (charges.state, charges.reason, charges.next_attempt_at, charges.settle_at)
+                    IS DISTINCT FROM (new.state, new.reason, new.next_attempt_at, new.settle_at)
             """
     }
 
@@ -184,21 +233,20 @@ extension Transaction {
             UPDATE executions SET state = new.state, authorized_minor = new.authorized,
                 captured_minor = new.captured, refunded_minor = new.refunded, cancel_reason = new.cancel_reason,
                 cancel_reported = new.cancel_reported, check_at = new.check_at,
-                told_disputes = new.disputes::jsonb,
-                checks = CASE WHEN new.has_changed THEN 0 ELSE checks END,
+                told_disputes = new.disputes::jsonb, checks = new.checks,
                 changed_at = CASE WHEN new.has_changed THEN \(now.stored) ELSE changed_at END
             FROM unnest(\(executions.map(\.id.uuid)), \(executions.map(\.state.rawValue)),
                 \(executions.map { $0.picture.authorized?.minor }), \(executions.map { $0.picture.captured?.minor }),
                 \(executions.map { $0.picture.refunded?.minor }), \(executions.map { $0.cancelReason?.rawValue }),
-                \(executions.map(\.cancelReported)), \(rows.map { $0.checkAt?.stored }), \(rows.map(\.hasChanged)),
-                \(rows.map { $0.disputes.told?.text }))
-                AS new(id, state, authorized, captured, refunded, cancel_reason, cancel_reported, check_at, has_changed,
-                    disputes)
+                \(executions.map(\.cancelReported)), \(rows.map { $0.checkAt?.stored }), \(rows.map(\.checks)),
+                \(rows.map(\.hasChanged)), \(rows.map { $0.disputes.told?.text }))
+                AS new(id, state, authorized, captured, refunded, cancel_reason, cancel_reported, check_at, checks,
+                    has_changed, disputes)
             WHERE executions.id = new.id
             """
     }
 
-    private func insert(_ events: [SettlementChanges.Event]) -> PostgresQuery? {
+    func insert(_ events: [SettlementChanges.Event]) -> PostgresQuery? {
         guard !events.isEmpty else { return nil }
         return """
             INSERT INTO events (id, type, scope, checkout_id, subject_id, execution_id, data, time)

@@ -5,10 +5,10 @@ import Postgres
 
 extension Transaction {
     static let subscriptionColumns = """
-        id, merchant_reference, holder_reference, instrument_id, amount_minor, currency, every, \
+        id, merchant_reference, holder_reference, instrument_id, workflow_code, amount_minor, currency, every, \
         starts_on - DATE '1970-01-01' AS start_day, anchor_index, timezone, ends_on - DATE '1970-01-01' AS end_day, \
         max_charges, expiry_policy, meta::text AS meta_text, status, next_index, declined_instrument_id, \
-        declined_appearance, created_at
+        declined_appearance, created_at, due_at
         """
 
     /// The subscription, its row locked until the transaction ends. Before its charges.
@@ -23,35 +23,27 @@ extension Transaction {
             .first.map(Self.subscription(from:))
     }
 
-    /// Writes what can change. Its lease ends, whoever had it.
-    func writeSubscription(_ subscription: Subscription, dueAt: Timestamp?) async throws {
-        _ = try await query(
-            """
-            UPDATE subscriptions SET instrument_id = \(subscription.instrument.uuid),
-                amount_minor = \(subscription.amount.minor),
-                starts_on = DATE '1970-01-01' + \(subscription.startsOn.daysSince1970)::integer,
-                anchor_index = \(subscription.anchorIndex),
-                ends_on = DATE '1970-01-01' + \(subscription.endsOn?.daysSince1970)::integer,
-                max_charges = \(subscription.maxCharges), expiry_policy = \(subscription.expiryPolicy.rawValue),
-                meta = \(subscription.meta.map { PostgresJSON($0.text) }), status = \(subscription.status.rawValue),
-                next_index = \(subscription.nextIndex),
-                declined_instrument_id = \(subscription.declined?.instrument.uuid),
-                declined_appearance = \(subscription.declined?.appearance),
-                due_at = \(subscription.status.runs ? dueAt?.stored : nil), lease_until = NULL
-            WHERE id = \(subscription.id.uuid)
-            """)
+    /// The charges of a subscription that something is still to come of, by their periods, locked.
+    func lockOpenCharges(of id: SubscriptionID) async throws -> [Charge] {
+        try await lockOpenCharges(of: [id])[id] ?? []
     }
 
-    /// The charges of a subscription that something is still to come of, by their periods.
-    func readOpenCharges(of id: SubscriptionID) async throws -> [Charge] {
-        let ids = try await query(
-            """
-            SELECT id FROM charges WHERE subscription_id = \(id.uuid)
-                AND (state IN ('scheduled','processing','unknown')
-                    OR (state = 'skipped' AND reason LIKE 'instrument-%'))
-            """
-        ).map { ChargeID(try $0.decode("id", as: UUID.self)) }
-        return try await lockCharges(ids).sorted { ($0.period?.index ?? 0) < ($1.period?.index ?? 0) }
+    /// The same for many, whose rows are locked.
+    func lockOpenCharges(of ids: [SubscriptionID]) async throws -> [SubscriptionID: [Charge]] {
+        guard !ids.isEmpty else { return [:] }
+        let rows = try await pipeline([
+            Self.openChargesQuery(of: ids.map(\.uuid)), Self.attemptsQuery(ofOpenChargesOf: ids.map(\.uuid)),
+        ])
+        return try Self.bySubscription(Self.charges(from: rows[0], attempts: rows[1]))
+    }
+
+    static func bySubscription(_ charges: [Charge]) -> [SubscriptionID: [Charge]] {
+        var all: [SubscriptionID: [Charge]] = [:]
+        for charge in charges.sorted(by: { ($0.period?.index ?? 0) < ($1.period?.index ?? 0) }) {
+            guard let id = charge.subscription else { continue }
+            all[id, default: []].append(charge)
+        }
+        return all
     }
 
     /// The first day of the newest period that has a charge.
@@ -64,28 +56,21 @@ extension Transaction {
         ).first.map { CivilDate(daysSince1970: try $0.decode("start_day", as: Int.self)) }
     }
 
-    /// When a run has to look at it next.
-    func nextLook(at subscription: Subscription, open: [Charge]) -> Timestamp? {
-        let plan = RenewalPlan(
-            for: subscription, open: open.compactMap(\.standing), instrument: nil, rules: policy.renewal, now: now)
-        return plan.steps.contains(.finish) ? now : plan.nextAt
-    }
-
     static func subscription(from row: PostgresRow) throws -> Subscription {
         let (
-            id, reference, holder, instrument, minor, code, every, startDay, anchorIndex, zone, endDay, maxCharges,
-            policy, meta, status, nextIndex, declined, appearance, createdAt
+            id, reference, holder, instrument, workflowCode, minor, code, every, startDay, anchorIndex, zone, endDay,
+            maxCharges, policy, meta, status, nextIndex, declined, appearance, createdAt, _
         ) = try row.decode(
             (
-                UUID, String, String, UUID, Int64, String, String, Int, Int, String, Int?, Int?, String, String?,
-                String, Int, UUID?, String?, PostgresTimestamp
+                UUID, String, String, UUID, String, Int64, String, String, Int, Int, String, Int?, Int?, String,
+                String?, String, Int, UUID?, String?, PostgresTimestamp, PostgresTimestamp?
             ).self)
         guard let timezone = TimeZone(identifier: zone), let interval = try? BillingInterval(every) else {
             throw CorruptRow(table: "subscriptions", detail: "\(zone) or \(every) isn't known here")
         }
         return Subscription(
             id: SubscriptionID(id), merchantReference: reference, holderReference: holder,
-            instrument: InstrumentID(instrument),
+            instrument: InstrumentID(instrument), workflowCode: workflowCode,
             amount: try Money(minor: minor, code: code, table: "subscriptions"), interval: interval,
             startsOn: CivilDate(daysSince1970: startDay), anchorIndex: anchorIndex, timezone: timezone,
             endsOn: endDay.map { CivilDate(daysSince1970: $0) }, maxCharges: maxCharges,

@@ -25,8 +25,9 @@ struct BenchProgram {
           heal   finding what is due among executions that are open
                  --executions N (1000000)  --due N (1000)
           renew  finding and planning what is due among subscriptions that aren't, and charging it, with a provider that
-                 answers at once, in this process
-                 --subscriptions N (1000000)  --due N (50000)  --charged N (20000)  --concurrency N (16)
+                 answers at once, in this process; then lockstep renew several times at once under one limit
+                 --subscriptions N (1000000)  --due N (50000)  --charged N (20000)  --concurrency N (128)
+                 --rate N (10)  --processes N (4)  --paced N (40)
 
         --database names an empty database; it is migrated and filled. deploy/bench makes one and starts a run.
         Exit codes: 0 done, 1 something that must not happen did, 64 bad usage.

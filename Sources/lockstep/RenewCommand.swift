@@ -71,7 +71,7 @@ struct RenewCommand: Command {
         let progress = ProgressLine()
         let runner = RenewalRunner(
             shot.orchestrator, run: run,
-            options: RenewalRunner.Options(concurrency: settings.work.concurrency, limit: limit)
+            options: RenewalRunner.Options(concurrency: settings.renewalConcurrency, limit: limit)
         ) { progress.show($0) }
         let summary = try await runner.perform(isStopping: { stop.isAsked })
         progress.clear()

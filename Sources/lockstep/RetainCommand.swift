@@ -11,8 +11,8 @@ struct RetainCommand: Command {
         usage: lockstep retain [--dry-run] [--json]
 
         Deletes, in small batches: bodies of notifications (LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS; dead ones keep theirs),
-        personal data of closed checkouts and of charges that are over, instruments that were deleted
-        (LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS), and events that the shop doesn't have to take any more
+        personal data of closed checkouts, of charges that are over and of subscriptions that have ended, instruments
+        that were deleted (LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS), and events that the shop doesn't have to take any more
         (LOCKSTEP_RETAIN_EVENTS_DAYS). Amounts, ids and facts stay. Safe to run at any time, by a timer.
 
           --dry-run  only counts
@@ -36,13 +36,15 @@ struct RetainCommand: Command {
             let json: JSON = [
                 "dryRun": .bool(isDry), "notificationBodies": JSON(count.notificationBodies),
                 "checkouts": JSON(count.checkouts), "charges": JSON(count.charges),
-                "instruments": JSON(count.instruments), "events": JSON(count.events),
+                "subscriptions": JSON(count.subscriptions), "instruments": JSON(count.instruments),
+                "events": JSON(count.events),
             ]
             print(json.text)
         } else {
             print("bodies of notifications\t\(count.notificationBodies)")
             print("checkouts' personal data\t\(count.checkouts)")
             print("charges' personal data\t\(count.charges)")
+            print("subscriptions' personal data\t\(count.subscriptions)")
             print("deleted instruments\t\(count.instruments)")
             print("events\t\(count.events)")
             if isDry { Terminal.say("nothing was deleted: --dry-run") }

@@ -30,6 +30,14 @@ struct OutcomeTableTests {
         }
     }
 
+    @Test(
+        "R17: what an answer leaves open is no decline in the table either", arguments: ProviderProblem.resultsInDoubt)
+    func oneMind(_ result: String) {
+        let meaning = DeclinePolicy.standard.meaning(of: result)
+        // A payment that waits for a customer who isn't there is known to wait.
+        #expect(meaning == (result == "Pending" ? .customerNeeded : .unknown))
+    }
+
     static let html = HTTPClientResponse.cloudflare
 
     static let rows: [Row] = [
@@ -85,6 +93,12 @@ struct OutcomeTableTests {
         Row(400, Samples.error("internal"), change: .unknown(.serverError)),
         Row(422, Samples.error("service.unavailable"), change: .unknown(.serverError)),
         Row(422, Samples.error("workflow.action.failed", result: "ProviderTimeout"), change: .unknown(.serverError)),
+        Row(
+            422, Samples.error("workflow.action.failed", result: "DuplicateOperation", category: "Operation"),
+            change: .unknown(.serverError)),
+        Row(
+            422, Samples.error("execution.payment-method.failed", result: "DuplicateOperation"),
+            change: .unknown(.serverError)),
         Row(
             422, Samples.error("workflow.action.failed", result: "Timeout", category: "Connection"),
             change: .unknown(.serverError)),

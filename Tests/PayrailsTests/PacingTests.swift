@@ -143,6 +143,32 @@ struct PacingTests {
         #expect(await limiter.admit(until: jump.now)?.kind == .notSent)
     }
 
+    @Test("a place among all processes that is missed, since this one was slow, is given up for another")
+    func missedPlace() async throws {
+        let jump = JumpClock()
+        let asked = Mutex(0)
+        let clock = SteadyClock(
+            now: jump.clock.now,
+            sleep: { time in
+                // The first sleep is longer than it should be by more than the place is good for.
+                try await jump.clock.sleep(asked.withLock { $0 } == 1 ? time + .milliseconds(101) : time)
+            })
+        let limiter = RateLimiter(
+            .test { configuration in
+                configuration.requestsPerSecond = 0
+                configuration.sharedPace = {
+                    asked.withLock { $0 += 1 }
+                    return SharedPlace(wait: .milliseconds(300), margin: .milliseconds(100))
+                }
+            }, clock: clock)
+        let start = jump.now
+        #expect(await limiter.admit(until: start + .seconds(5)) == nil)
+        #expect(asked.withLock { $0 } == 2)
+        #expect(jump.now - start == .milliseconds(701))
+        // Where no place is left in its time, nothing is sent.
+        #expect(await limiter.admit(until: jump.now + .milliseconds(299))?.kind == .notSent)
+    }
+
     @Test("a call that is cancelled while it waits was not sent")
     func cancelled() async throws {
         // The hand stands still, so the second call waits until it is cancelled, however slow the machine is.

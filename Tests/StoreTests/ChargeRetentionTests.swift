@@ -34,6 +34,32 @@ struct ChargeRetentionTests {
                     now() - make_interval(days => \(days)::integer))
                 """)
         }
+        func subscription(_ status: String, closed days: Int?) async throws -> UUID {
+            let id = UUID()
+            _ = try await pool.query(
+                """
+                INSERT INTO subscriptions (id, merchant_reference, holder_reference, instrument_id, workflow_code,
+                    amount_minor, currency, every, starts_on, anchor_index, timezone, expiry_policy, meta, status,
+                    next_index, created_by, creation_key, created_at, closed_at)
+                VALUES (\(id), \(freshWord("member")), 'cust', \(UUID()), 'payment-acceptance', 990, 'EUR', 'P1M',
+                    '2024-01-31', 1, 'Europe/Berlin', 'block', '{"a": 1}', \(status), 9, \(UUID()), 'key',
+                    now() - interval '900 days', now() - make_interval(days => \(days)::integer))
+                """)
+            return id
+        }
+        let closed = try await subscription("ended", closed: 500)
+        let inUse = [
+            try await subscription("cancelled", closed: 10), try await subscription("active", closed: nil),
+            try await subscription("cancelled", closed: 500),
+        ]
+        // Nobody knows what became of its last charge.
+        _ = try await pool.query(
+            """
+            INSERT INTO charges (id, subscription_id, period_index, period_start, period_end, merchant_reference,
+                holder_reference, instrument_id, workflow_code, amount_minor, currency, expiry_policy, state, created_at)
+            SELECT gen_random_uuid(), id, 8, '2024-08-31', '2024-09-30', merchant_reference, 'cust', instrument_id,
+                workflow_code, 990, 'EUR', 'block', 'unknown', now() FROM subscriptions WHERE id = \(inUse[2])
+            """)
         let old = try await charge("succeeded", days: 500)
         let kept = [try await charge("failed", days: 10), try await charge("unknown", days: 500)]
         for (status, days) in [("deleted", 500), ("deleted", 10), ("enabled", 500)] {
@@ -44,18 +70,23 @@ struct ChargeRetentionTests {
         let limits = RetentionLimits(notifications: limit, personalData: limit, events: limit)
         var expected = RetentionCount()
         expected.charges = 1
+        expected.subscriptions = 1
         expected.instruments = 1
         #expect(try await store.countOutlived(limits) == expected)
         #expect(try await store.retain(limits) == expected)
         #expect(try await store.retain(limits) == RetentionCount())
-        func holder(of id: UUID) async throws -> String? {
+        func holder(of id: UUID, in table: String = "charges") async throws -> String? {
             try await pool.query(
-                "SELECT holder_reference FROM charges WHERE id = \(id) AND (meta IS NULL) = (holder_reference = '')"
-            )
-            .first?.decode("holder_reference", as: String.self)
+                """
+                SELECT holder_reference FROM \(unescaped: table)
+                WHERE id = \(id) AND (meta IS NULL) = (holder_reference = '')
+                """
+            ).first?.decode("holder_reference", as: String.self)
         }
         #expect(try await holder(of: old) == "")
         for id in kept { #expect(try await holder(of: id) == "cust") }
+        #expect(try await holder(of: closed, in: "subscriptions") == "")
+        for id in inUse { #expect(try await holder(of: id, in: "subscriptions") == "cust") }
         #expect(try await pool.query("SELECT id FROM instruments").count == 2)
         await pool.shutdown()
     }

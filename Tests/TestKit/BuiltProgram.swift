@@ -16,9 +16,12 @@ public final class BuiltProgram: Sendable {
 
     /// Starts it. `environment` is all that it sees, besides `PATH`.
     public init(_ name: String, _ arguments: [String], environment: [String: String]) throws {
-        // The tests' own program lies beside the others.
-        let folder = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(fileURLWithPath: folder).deletingLastPathComponent().appendingPathComponent(name)
+        // The tests' own program lies beside the others; `LOCKSTEP_TEST_PROGRAMS` names a folder of optimized ones.
+        let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let folder =
+            ProcessInfo.processInfo.environment["LOCKSTEP_TEST_PROGRAMS"].map { URL(fileURLWithPath: $0) }
+            ?? URL(fileURLWithPath: own).deletingLastPathComponent()
+        let program = folder.appendingPathComponent(name)
         guard FileManager.default.isExecutableFile(atPath: program.path) else {
             throw ChildProcess.Failure(description: "\(program.path) isn't built")
         }

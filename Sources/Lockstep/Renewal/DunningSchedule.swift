@@ -62,6 +62,9 @@ public struct DunningSchedule: Hashable, Sendable {
         network.flatMap { caps[$0.lowercased()] } ?? caps["default"] ?? Cap(attempts: 15, days: 30)
     }
 
+    /// The longest time over which a network counts.
+    public var longestCapDays: Int { caps.values.map(\.days).max() ?? cap(of: nil).days }
+
     /// When a period is tried again after a soft decline; nil when its attempts are used up.
     ///
     /// - Parameters:

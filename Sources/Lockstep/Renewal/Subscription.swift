@@ -25,6 +25,8 @@ public struct Subscription: Hashable, Sendable {
     public let merchantReference: String
     public let holderReference: String
     public var instrument: InstrumentID
+    /// The provider's workflow that its charges go through.
+    public let workflowCode: String
     /// Of the periods that have not begun to be charged.
     public var amount: Money
     public let interval: BillingInterval
@@ -49,8 +51,8 @@ public struct Subscription: Hashable, Sendable {
 
     public init(
         id: SubscriptionID, merchantReference: String, holderReference: String, instrument: InstrumentID,
-        amount: Money, interval: BillingInterval, startsOn: CivilDate, anchorIndex: Int = 1, timezone: TimeZone,
-        endsOn: CivilDate? = nil, maxCharges: Int? = nil, expiryPolicy: ExpiryPolicy = .block,
+        workflowCode: String, amount: Money, interval: BillingInterval, startsOn: CivilDate, anchorIndex: Int = 1,
+        timezone: TimeZone, endsOn: CivilDate? = nil, maxCharges: Int? = nil, expiryPolicy: ExpiryPolicy = .block,
         status: Status = .active, nextIndex: Int = 1, declined: DeclinedInstrument? = nil, meta: JSON? = nil,
         createdAt: Timestamp
     ) {
@@ -58,6 +60,7 @@ public struct Subscription: Hashable, Sendable {
         self.merchantReference = merchantReference
         self.holderReference = holderReference
         self.instrument = instrument
+        self.workflowCode = workflowCode
         self.amount = amount
         self.interval = interval
         self.startsOn = startsOn

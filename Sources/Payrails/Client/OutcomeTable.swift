@@ -27,7 +27,7 @@ import Lockstep
 /// | 429, from whomever | refused `rateLimited` | same |
 /// | 499, `request.canceled` | unknown `cancelled` | same |
 /// | `internal`, `service.unavailable` under any status | unknown `serverError` | same |
-/// | `workflow.action.failed` where the payment provider's answer is in doubt | unknown `serverError` | same |
+/// | a 4xx whose reason leaves open what the payment provider did, like `workflow.action.failed` after its time-out | unknown `serverError` | same |
 /// | any other 4xx, JSON or not | refused `rejected` | same |
 /// | a 4xx that isn't Payrails' own, to a request that was sent twice | unknown `connectionLost` | as above |
 /// | 5xx, JSON or not | unknown `serverError` | same |

@@ -5,7 +5,7 @@ actor RateLimiter {
     private var bucket: TokenBucket
     private let clock: SteadyClock
     private let longestPause: Duration
-    private let sharedPace: (@Sendable () async -> Duration?)?
+    private let sharedPace: (@Sendable () async -> SharedPlace?)?
 
     init(_ configuration: PayrailsConfiguration, clock: SteadyClock) {
         bucket = TokenBucket(perSecond: configuration.requestsPerSecond, burst: configuration.requestBurst)
@@ -34,21 +34,27 @@ actor RateLimiter {
         }
     }
 
-    /// The place among all processes. One that comes too late is given up: the limit holds all the same.
+    /// The place among all processes. One that comes too late, or that is missed, is given up: the limit holds all the
+    /// same.
     private func admitAmongAll(until deadline: Duration) async -> Refusal? {
         guard let sharedPace else { return nil }
-        guard let wait = await sharedPace() else {
-            return Refusal(kind: .notSent, detail: "the limit that all processes share can't be asked")
+        while true {
+            let asked = clock.now()
+            guard let place = await sharedPace() else {
+                return Refusal(kind: .notSent, detail: "the limit that all processes share can't be asked")
+            }
+            guard clock.now() + place.wait <= deadline else {
+                return Refusal(
+                    kind: .notSent,
+                    detail: "the limit that all processes share leaves no place for this call in its time",
+                    retryAfterSeconds: Int(clamping: place.wait.components.seconds) + 1)
+            }
+            do { if place.wait > .zero { try await clock.sleep(place.wait) } } catch {
+                return Refusal(kind: .notSent, detail: "cancelled while waiting for the rate limit")
+            }
+            // Reckoned from before the question: the place may be that much older than its answer.
+            if clock.now() - asked - place.wait <= place.margin { return nil }
         }
-        guard clock.now() + wait <= deadline else {
-            return Refusal(
-                kind: .notSent, detail: "the limit that all processes share leaves no place for this call in its time",
-                retryAfterSeconds: Int(clamping: wait.components.seconds) + 1)
-        }
-        do { if wait > .zero { try await clock.sleep(wait) } } catch {
-            return Refusal(kind: .notSent, detail: "cancelled while waiting for the rate limit")
-        }
-        return nil
     }
 
     /// The provider wants to be left alone for a while.

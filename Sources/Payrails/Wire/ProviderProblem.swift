@@ -38,17 +38,19 @@ struct ProviderProblem: Hashable, Sendable {
         case "request.timeout": .timedOut
         case "request.canceled": .cancelled
         case "internal", "service.unavailable": .serverError
-        case "workflow.action.failed" where isInDoubt(error): .serverError
-        default: nil
+        // `workflow.action.failed`, and what older answers call it.
+        default: isInDoubt(error) ? .serverError : nil
         }
     }
 
-    /// Results behind which a charge can hide (section 6.6, and 9 of section 10).
+    /// Results behind which a charge can hide (section 6.6, and 9 of section 10). Whatever is among them isn't a decline
+    /// in `config/declines.json` either.
+    static let resultsInDoubt: Set = [
+        "Timeout", "ProviderTimeout", "UnexpectedProviderResponse", "ProviderUnknownError", "UnexpectedProviderError",
+        "InternalServerError", "DuplicateOperation", "Unknown", "Pending", "Accepted",
+    ]
+
     private static func isInDoubt(_ error: JSON) -> Bool {
-        let inDoubt: Set = [
-            "Timeout", "ProviderTimeout", "UnexpectedProviderResponse", "ProviderUnknownError",
-            "UnexpectedProviderError", "InternalServerError", "DuplicateOperation", "Unknown", "Pending", "Accepted",
-        ]
-        return error["reason"]?["category"]?.word == "Unknown" || reason(of: error).map(inDoubt.contains) ?? false
+        error["reason"]?["category"]?.word == "Unknown" || reason(of: error).map(resultsInDoubt.contains) ?? false
     }
 }

@@ -6,11 +6,10 @@ import Store
 /// Makes attempts of charges: reads the instrument once more, writes the attempt down, creates its execution, authorizes
 /// it, and writes down what became of each call.
 ///
-/// A run over many charges claims a batch of them (``PaymentStore/claimUnscheduledCharges(limit:)`` for unscheduled ones)
-/// and calls ``run(_:looked:)`` for each, as many at once as it likes: all wait for the client's one rate limit. It needs
-/// to keep nothing: a process that is killed between any two lines leaves an operation with a lease, and any process's
-/// workers go on with it through ``resume(_:)``. What became of the payment itself isn't waited for; it comes as facts,
-/// by notification or by reading, and is settled in the transaction that learns them.
+/// Any number may run at once: all wait for the client's one rate limit, and what they learn at once is written down in
+/// one transaction. It needs to keep nothing: a process that is killed between any two lines leaves an operation with a
+/// lease, and any process's workers go on with it through ``resume(_:)``. What became of the payment itself isn't waited
+/// for; it comes as facts, by notification or by reading, and is settled in the transaction that learns them.
 public struct ChargeRunner: Sendable {
     private let orchestrator: Orchestrator
     private var store: PaymentStore { orchestrator.store }
@@ -33,14 +32,10 @@ public struct ChargeRunner: Sendable {
 
     // MARK: a new attempt
 
-    /// Makes the next attempt of a claimed charge.
+    /// Makes the attempt of a claimed unscheduled charge.
     ///
-    /// - Parameters:
-    ///   - looked: what its instrument was found to be just now; nil reads it.
-    ///   - moment: the clock for its expiry and for what follows it (`--as-of`); nil for now.
-    public func run(
-        _ claimed: ClaimedCharge, looked: InstrumentLook? = nil, at moment: Timestamp? = nil
-    ) async throws -> Result {
+    /// - Parameter looked: what its instrument was found to be just now; nil reads it.
+    public func run(_ claimed: ClaimedCharge, looked: InstrumentLook? = nil) async throws -> Result {
         let charge = claimed.charge
         let look =
             if let looked { looked } else {
@@ -53,7 +48,7 @@ public struct ChargeRunner: Sendable {
         case .missing: return try await skip(claimed, for: .missing, nil)
         case .anotherHolder(let instrument): return try await skip(claimed, for: .anotherHolder, instrument)
         case .found(let instrument):
-            if let obstacle = obstacle(instrument, charge, at: moment) {
+            if let obstacle = obstacle(instrument, charge) {
                 return try await skip(claimed, for: obstacle, instrument)
             }
             guard orchestrator.charging.returnURL != nil else {
@@ -61,23 +56,23 @@ public struct ChargeRunner: Sendable {
                 return try await postpone(claimed, seconds: nil)
             }
             guard
-                let planned = try await store.beginAttempt(
-                    of: claimed, with: instrument, owner: orchestrator.owner, at: moment)
+                let planned = try await store.beginAttempt(of: claimed, with: instrument, owner: orchestrator.owner)
             else { return .lost }
-            return try await create(planned, wasSent: false)
+            return try await begin(planned)
         }
     }
 
-    private func obstacle(
-        _ instrument: InstrumentSnapshot, _ charge: Charge, at moment: Timestamp? = nil
-    ) -> InstrumentObstacle? {
+    /// Sends an attempt that was written down just now.
+    func begin(_ planned: PlannedExecution) async throws -> Result { try await create(planned, wasSent: false) }
+
+    private func obstacle(_ instrument: InstrumentSnapshot, _ charge: Charge) -> InstrumentObstacle? {
         instrument.obstacle(
-            for: charge.holderReference, by: charge.expiryPolicy, at: moment ?? store.now, in: store.expiryZone)
+            for: charge.holderReference, by: charge.expiryPolicy, at: store.now, in: store.expiryZone)
     }
 
     private func postpone(_ claimed: ClaimedCharge, seconds: Int?) async throws -> Result {
-        try await store.postponeCharge(claimed, seconds: seconds)
-        return .unavailable(try await store.readCharge(claimed.charge.id) ?? claimed.charge, retryAfterSeconds: seconds)
+        let charge = try await store.postponeCharge(claimed, seconds: seconds)
+        return .unavailable(charge ?? claimed.charge, retryAfterSeconds: seconds)
     }
 
     private func skip(
@@ -132,7 +127,7 @@ public struct ChargeRunner: Sendable {
             }
             return
         }
-        let snapshot = try await orchestrator.refresh(planned.execution)
+        let snapshot = try await orchestrator.refreshCharge(of: planned.execution)
         guard try await store.readOperation(planned.operation.id)?.state.isFinal == false else { return }
         guard snapshot != nil, isKept(planned.operation) else {
             // Without a look nothing is sent, and nothing under a key that the provider may have forgotten.
@@ -178,17 +173,17 @@ public struct ChargeRunner: Sendable {
         }
     }
 
-    private func record(_ planned: PlannedExecution, _ answer: PaymentStore.AttemptAnswer) async throws -> Charge {
-        try await store.recordAttempt(
+    private func record(_ planned: PlannedExecution, _ answer: AttemptAnswer) async throws -> Charge {
+        let step = ChargeStep.answered(
             planned.operation, of: planned.charge.id, number: planned.attempt.number, answer)
+        return try await orchestrator.steps.add(step).charge ?? planned.charge
     }
 
     // MARK: the authorization
 
     private func authorize(_ planned: PlannedExecution, _ execution: ExecutionSnapshot) async throws -> Result {
-        guard
-            let authorization = try await store.finishExecution(planned, execution, owner: orchestrator.owner)
-        else { return .begun(try await store.readCharge(planned.charge.id) ?? planned.charge) }
+        let standing = try await orchestrator.steps.add(.created(planned, execution, owner: orchestrator.owner))
+        guard let authorization = standing.authorization else { return .begun(standing.charge ?? planned.charge) }
         return try await send(authorization)
     }
 
@@ -218,7 +213,7 @@ public struct ChargeRunner: Sendable {
         log.warning(
             "the provider refused to authorize", .operation(planned.operation.id), .execution(planned.execution.id),
             .error(refusal))
-        let isSeen = try await orchestrator.refresh(planned.execution) != nil
+        let isSeen = try await orchestrator.refreshCharge(of: planned.execution) != nil
         let isSetUp = refusal.kind == .unauthorized ? !isSeen : !refusal.isAboutCharge && refusal.kind != .notFound
         if isSetUp {
             let charge = try await record(planned, .later(seconds: refusal.retryAfterSeconds))
@@ -236,20 +231,19 @@ public struct ChargeRunner: Sendable {
         log.warning(
             "nobody knows about an authorization", .operation(planned.operation.id), .execution(planned.execution.id),
             .error(doubt))
-        var charge = try await record(planned, .unknown(doubt))
-        let snapshot = try await orchestrator.refresh(planned.execution)
+        let charge = try await record(planned, .unknown(doubt))
+        guard let seen = try await orchestrator.refreshCharge(of: planned.execution) else { return .begun(charge) }
         let wasServerError = planned.operation.reason == Doubt.Kind.serverError.rawValue
-        if doubt.kind == .serverError, wasServerError, let snapshot, snapshot.facts.allSatisfy(\.isCreation) {
-            charge = try await record(planned, .wornOut)
+        if doubt.kind == .serverError, wasServerError, seen.snapshot.facts.allSatisfy(\.isCreation) {
+            return .begun(try await record(planned, .wornOut))
         }
-        return .begun(try await store.readCharge(charge.id) ?? charge)
+        return .begun(seen.charge ?? charge)
     }
 
-    private func record(
-        _ planned: PlannedAuthorization, _ answer: PaymentStore.AttemptAnswer
-    ) async throws -> Charge {
-        try await store.recordAttempt(
+    private func record(_ planned: PlannedAuthorization, _ answer: AttemptAnswer) async throws -> Charge {
+        let step = ChargeStep.answered(
             planned.operation, of: planned.charge.id, number: planned.attempt.number, answer)
+        return try await orchestrator.steps.add(step).charge ?? planned.charge
     }
 }
 

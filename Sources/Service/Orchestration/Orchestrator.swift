@@ -14,6 +14,8 @@ public struct Orchestrator: Sendable {
     public let owner: UUID
     let charging: Charging
     let log: Log
+    /// What is learned about attempts of charges, by as many as work on them at once.
+    let steps: GroupCommit<ChargeStep, ChargeStanding>
 
     /// How charges without the customer are made.
     public struct Charging: Sendable {
@@ -37,6 +39,7 @@ public struct Orchestrator: Sendable {
         self.owner = owner
         self.charging = charging
         self.log = log
+        steps = GroupCommit { await store.take($0) }
     }
 
     /// Asks the provider about an execution and learns what it says.
@@ -44,12 +47,30 @@ public struct Orchestrator: Sendable {
     /// - Returns: the reading; nil where the provider couldn't be asked, or doesn't know it.
     @discardableResult
     public func refresh(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
+        guard let snapshot = try await read(execution) else { return nil }
+        if let reference = try await store.learnReading(snapshot) { try await readPayments(reference, of: snapshot) }
+        return snapshot
+    }
+
+    /// The same for an attempt's, together with the steps of other charges.
+    ///
+    /// - Returns: the reading, and its charge as it stands then.
+    func refreshCharge(
+        of execution: ExecutionReference
+    ) async throws -> (snapshot: ExecutionSnapshot, charge: Charge?)? {
+        guard let snapshot = try await read(execution) else { return nil }
+        let standing = try await steps.add(.read(snapshot))
+        guard let reference = standing.paymentsToRead, try await readPayments(reference, of: snapshot) else {
+            return (snapshot, standing.charge)
+        }
+        guard let charge = standing.charge else { return (snapshot, nil) }
+        return (snapshot, try await store.readCharge(charge.id))
+    }
+
+    /// Asks the provider about an execution; where it can't be asked, the next reading is planned.
+    private func read(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
         switch await provider.readExecution(execution, wait: nil) {
-        case .done(let snapshot):
-            if let reference = try await store.learnReading(snapshot) {
-                try await readPayments(reference, of: snapshot)
-            }
-            return snapshot
+        case .done(let snapshot): return snapshot
         case .refused(let refusal):
             log.warning("an execution could not be read", .execution(execution.id), .error(refusal))
         case .unknown(let doubt):

@@ -27,14 +27,24 @@ extension RenewalRunner {
             guard !claimed.isEmpty else { break }
             summary.lookedUp += await eachAtOnce(claimed, { await advance($0) }).count
         }
-        while try await store.settleDue(limit: 200) > 0 {}
+        // Of a backlog that is longer than that, this run does its share; workers and later runs do the rest.
+        do {
+            for _ in 0..<Self.settlingRounds {
+                guard try await store.settleDueCharges(limit: 200) > 0 else { break }
+            }
+        } catch {
+            // One that can't be settled doesn't keep the others from being charged.
+            log.error("charges could not be settled", .error(error))
+        }
         progress(summary)
         return true
     }
 
+    private static let settlingRounds = 100
+
     private func isRead(_ execution: ExecutionReference) async -> Bool {
         do {
-            return try await orchestrator.refresh(execution) != nil
+            return try await orchestrator.refreshCharge(of: execution) != nil
         } catch {
             log.error("an execution could not be read", .execution(execution.id), .error(error))
             return true

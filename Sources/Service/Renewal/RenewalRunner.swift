@@ -12,8 +12,6 @@ public struct RenewalRunner: Sendable {
     public struct Options: Sendable {
         /// Subscriptions that are dealt with at once.
         public var concurrency: Int
-        /// How many are taken at once; a few for each that is dealt with, so that leases don't end in the queue.
-        public var batch: Int { max(16, concurrency * 4) }
         /// How many subscriptions at most; nil: all that are due.
         public var limit: Int?
 
@@ -21,12 +19,17 @@ public struct RenewalRunner: Sendable {
             self.concurrency = concurrency
             self.limit = limit
         }
+
+        /// How many are taken at once. They wait while as many are dealt with, so leases don't end in the queue.
+        var batch: Int { max(8, concurrency) }
     }
 
     let orchestrator: Orchestrator
     let run: RenewalRun
     let options: Options
     let progress: @Sendable (RenewalSummary) -> Void
+    /// What is decided about subscriptions, by as many as are dealt with at once.
+    private let plans: GroupCommit<(renewal: ClaimedRenewal, report: InstrumentReport?), RenewalStep>
     var store: PaymentStore { orchestrator.store }
     var log: Log { orchestrator.log }
 
@@ -39,6 +42,9 @@ public struct RenewalRunner: Sendable {
         self.run = run
         self.options = options
         self.progress = progress
+        plans = GroupCommit { [orchestrator] in
+            await orchestrator.store.applyRenewals($0, of: run, owner: orchestrator.owner)
+        }
     }
 
     /// How many providers' refusals to answer in a row end the run: it is down, and every further try costs time.
@@ -47,99 +53,139 @@ public struct RenewalRunner: Sendable {
     /// - Parameter isStopping: asked between steps; what is in flight is finished.
     public func perform(isStopping: @escaping @Sendable () -> Bool = { false }) async throws -> RenewalSummary {
         var summary = RenewalSummary(asOf: run.asOf)
-        var place: RenewalPlace?
-        var inARow = try await lookUp(&summary) ? 0 : Self.patience
-        while !isStopping(), inARow < Self.patience {
-            let left = options.limit.map { $0 - summary.looked } ?? options.batch
-            guard left > 0 else {
-                summary.isLimited = true
-                break
-            }
-            let batch = try await store.claimRenewals(run, after: place, limit: min(left, options.batch))
-            summary.broken += batch.broken
-            guard let last = batch.place else { break }
-            place = last
-            inARow = try await deal(with: batch.claimed, inARow, &summary)
+        if orchestrator.charging.returnURL == nil {
+            log.error("charges can't be made: LOCKSTEP_RETURN_URL must be set")
         }
-        if inARow >= Self.patience {
+        let isReachable = try await lookUp(&summary)
+        if isReachable { summary = try await charge(from: summary, isStopping: isStopping) }
+        if !isReachable || summary.stoppedEarly {
             summary.stoppedEarly = true
-            log.error("Payrails can't be reached; the run stops, and nothing was burnt", .count("tries", inARow))
+            log.error("Payrails can't be reached; the run stops, and nothing was burnt", .count("tries", Self.patience))
         }
         try await tellExpiring(&summary)
         summary.stillUnknown = try await store.countUnknownCharges()
         return summary
     }
 
-    /// A batch with bounded concurrency. Once the provider is known to be down, the rest is given back.
-    private func deal(
-        with claimed: [ClaimedRenewal], _ before: Int, _ summary: inout RenewalSummary
-    ) async throws -> Int {
-        var inARow = before
-        try await withThrowingTaskGroup(of: Dealt.self) { group in
-            var queue = claimed[...]
-            for renewal in queue.prefix(options.concurrency) { group.addTask { try await deal(with: renewal) } }
-            queue = queue.dropFirst(options.concurrency)
-            while let dealt = try await group.next() {
+    /// Claims and deals with what is due, with bounded concurrency; the next batch is claimed while the last ones of the
+    /// one before are still dealt with. Once the provider is known to be down, what was claimed is given back.
+    private func charge(
+        from start: RenewalSummary, isStopping: @escaping @Sendable () -> Bool
+    ) async throws -> RenewalSummary {
+        let outcome: Result<RenewalSummary, any Error> = await withTaskGroup(of: Dealt.self) { group in
+            var summary = start
+            var queue = DueQueue()
+            var (inFlight, inARow) = (0, 0)
+            var failure: (any Error)?
+            while true {
+                while inFlight < options.concurrency, !isStopping(), inARow < Self.patience {
+                    do {
+                        while queue.wantsMore { try await fill(&queue, &summary) }
+                    } catch {
+                        // What is in flight is finished first.
+                        queue.isExhausted = true
+                        failure = error
+                    }
+                    guard let renewal = queue.next() else { break }
+                    group.addTask { await deal(with: renewal) }
+                    inFlight += 1
+                }
+                guard let dealt = await group.next() else { break }
+                inFlight -= 1
                 summary.add(dealt)
                 if case .untried = dealt { inARow += 1 } else { inARow = 0 }
                 progress(summary)
-                guard let renewal = queue.popFirst() else { continue }
-                let isDown = inARow >= Self.patience
-                group.addTask { try await isDown ? giveBack(renewal) : deal(with: renewal) }
             }
+            if let failure { return .failure(failure) }
+            summary.stoppedEarly = inARow >= Self.patience
+            for renewal in queue.rest {
+                let dealt = await giveBack(renewal.subscription)
+                if summary.stoppedEarly { summary.add(dealt) }
+            }
+            return .success(summary)
         }
-        return inARow
+        return try outcome.get()
     }
 
-    private func giveBack(_ renewal: ClaimedRenewal) async throws -> Dealt {
-        try await store.releaseRenewal(renewal.subscription.id)
-        return .untried
+    private func fill(_ queue: inout DueQueue, _ summary: inout RenewalSummary) async throws {
+        let left = options.limit.map { $0 - queue.claimed } ?? options.batch
+        guard left > 0 else {
+            summary.isLimited = true
+            return queue.isExhausted = true
+        }
+        let batch = try await store.claimRenewals(run, after: queue.place, limit: min(left, options.batch))
+        summary.broken += batch.broken
+        queue.add(batch.claimed, upTo: batch.place)
     }
 
-    private func deal(with renewal: ClaimedRenewal) async throws -> Dealt {
+    private func deal(with renewal: ClaimedRenewal) async -> Dealt {
         let subscription = renewal.subscription
         do {
             var report: InstrumentReport?
-            var look: InstrumentLook?
             if renewal.needsInstrument {
+                guard orchestrator.charging.returnURL != nil else { return await giveBack(subscription) }
                 let found = await orchestrator.look(at: subscription.instrument, of: subscription.holderReference)
                 if case .unavailable(_, let error) = found {
                     log.warning("an instrument could not be read", .instrument(subscription.instrument), .error(error))
-                    try await store.releaseRenewal(subscription.id)
-                    return .untried
+                    return await giveBack(subscription)
                 }
-                (look, report) = (found, InstrumentReport(found))
+                report = InstrumentReport(found)
             }
-            let step = try await store.applyRenewal(renewal, of: run, report)
+            let step = try await plans.add((renewal, report))
             if step.isLost { return .lost }
             guard let attempt = step.attempt else {
                 return step.hasEnded ? .ended : .skipped(step.skipped)
             }
-            return try await charge(attempt, look, skipped: step.skipped)
+            return try await charge(attempt, skipped: step.skipped)
         } catch {
             // One bad row never stops the others.
             log.error(
                 "a subscription could not be renewed", .id("subscriptionId", subscription.id.uuid), .error(error))
             if let corrupt = error as? CorruptRow {
-                try await store.setAsideRenewal(subscription.id, corrupt.detail)
+                try? await store.setAsideRenewal(subscription.id, corrupt.detail)
             }
             return .failed
         }
     }
 
-    private func charge(_ claimed: ClaimedCharge, _ look: InstrumentLook?, skipped: Int) async throws -> Dealt {
-        switch try await ChargeRunner(orchestrator).run(claimed, looked: look, at: run.asOf) {
+    /// Where that fails, the claim ends with its lease.
+    private func giveBack(_ subscription: Subscription) async -> Dealt {
+        try? await store.releaseRenewal(subscription.id)
+        return .untried
+    }
+
+    private func charge(_ attempt: PlannedExecution, skipped: Int) async throws -> Dealt {
+        switch try await ChargeRunner(orchestrator).begin(attempt) {
         case .begun(let charge):
             // The answer is often there already; what isn't comes by notification or by reading.
             guard charge.state == .processing, let execution = charge.execution else {
                 return .charged(charge.state, skipped: skipped)
             }
-            _ = try await orchestrator.refresh(execution)
-            return .charged(try await store.readCharge(charge.id)?.state ?? charge.state, skipped: skipped)
+            let seen = try await orchestrator.refreshCharge(of: execution)?.charge
+            return .charged(seen?.state ?? charge.state, skipped: skipped)
         case .skipped: return .skipped(skipped + 1)
         case .unavailable: return .untried
         case .lost: return .lost
         }
+    }
+}
+
+/// What a run has claimed and not begun to deal with.
+private struct DueQueue {
+    private(set) var rest: ArraySlice<ClaimedRenewal> = []
+    private(set) var claimed = 0
+    private(set) var place: RenewalPlace?
+    var isExhausted = false
+
+    var wantsMore: Bool { rest.isEmpty && !isExhausted }
+    mutating func next() -> ClaimedRenewal? { rest.popFirst() }
+
+    /// - Parameter place: of the last one that was found; nil where none was.
+    mutating func add(_ more: [ClaimedRenewal], upTo place: RenewalPlace?) {
+        guard let place else { return isExhausted = true }
+        self.place = place
+        rest += more
+        claimed += more.count
     }
 }
 

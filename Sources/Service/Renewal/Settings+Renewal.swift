@@ -14,6 +14,16 @@ extension Settings {
     }
 }
 
+extension Settings {
+    /// Subscriptions that a run deals with at once. Each makes its calls one after the other, so more than Payrails is
+    /// sent calls a second would only wait for their turn, and run out of their time.
+    public var renewalConcurrency: Int {
+        guard let payrails else { return renewal.concurrency }
+        let limits = [payrails.requestsPerSecond, payrails.sharedRequestsPerSecond].filter { $0 > 0 }
+        return limits.min().map { min(renewal.concurrency, max($0, work.concurrency)) } ?? renewal.concurrency
+    }
+}
+
 extension Settings.Renewal {
     func declines() throws(StartRefusal) -> DeclinePolicy {
         guard let declinePolicy else { return .standard }

@@ -13,6 +13,7 @@ extension Settings {
         public let missed: Missed
         /// Nil: only `lockstep renew` charges.
         public let every: Duration?
+        public let concurrency: Int
         public let expiryZone: TimeZone
         public let expiryNotice: Duration
         public let dunningEnd: DunningEnd
@@ -32,6 +33,10 @@ extension Settings {
             every = read.optional(
                 "LOCKSTEP_RENEW_EVERY", .duration,
                 "How often the service charges what is due by itself. Without it, lockstep renew does, by a timer.")
+            concurrency = read.usually(
+                "64", "LOCKSTEP_RENEW_CONCURRENCY", .integer(1...512),
+                "Subscriptions that one run deals with at once. Where Payrails is sent fewer calls a second than that, as many, but LOCKSTEP_WORK_CONCURRENCY at least."
+            )
             expiryZone = read.usually(
                 "-12:00", "LOCKSTEP_EXPIRY_ZONE", .zone,
                 "Where a card's month ends. The default is the last place on earth.")
@@ -104,7 +109,7 @@ extension Settings {
             events = read.usually("90", "LOCKSTEP_RETAIN_EVENTS_DAYS", .days(1...3650), "Events of the feed.")
             personalData = read.usually(
                 "400", "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS", .days(1...3650),
-                "Personal data of checkouts that are closed, from their last change or their expiry, and of charges that are over: holderReference, meta, basketVersion. And instruments that were deleted. Amounts, ids and facts stay."
+                "Personal data of checkouts that are closed, from their last change or their expiry, of charges that are over, and of subscriptions that were cancelled or have ended: holderReference, meta, basketVersion. And instruments that were deleted. Amounts, ids and facts stay."
             )
             idempotencyKeys = read.usually(
                 "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."

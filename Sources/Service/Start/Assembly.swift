@@ -27,6 +27,7 @@ struct Assembly: Sendable {
     let authenticator: StoreAuthenticator
     let openDiscrepancies: GaugeFamily
     let notificationMetrics: NotificationMetrics
+    let renewalMetrics: RenewalMetrics
     let inbox: Inbox
     let webhookKeys: NotificationKeys
     let events: EventPusher?
@@ -48,6 +49,7 @@ struct Assembly: Sendable {
         self.log = log
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
+        renewalMetrics = RenewalMetrics(metrics, clock: clock)
         openDiscrepancies = metrics.gauge(
             "lockstep_discrepancies_open", help: "What doesn't add up and waits for a person, by class.",
             labels: ["class"])
@@ -77,6 +79,7 @@ struct Assembly: Sendable {
         pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
         pace.renewals = settings.renewal.every
+        pace.renewalConcurrency = settings.renewalConcurrency
         pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,
@@ -85,7 +88,8 @@ struct Assembly: Sendable {
                 help:
                     "Transactions since the oldest one that is still open somewhere; while it grows, queues get slower."
             ),
-            discrepancies: openDiscrepancies, events: events, log: log, pace: pace, isIdle: !parts.hasWorkers)
+            discrepancies: openDiscrepancies, renewals: renewalMetrics, events: events, log: log, pace: pace,
+            isIdle: !parts.hasWorkers)
     }
 
     func server() -> HTTPServer {

@@ -89,7 +89,10 @@ extension Settings.Payrails {
         var configuration = configuration
         let perSecond = sharedRequestsPerSecond
         if perSecond > 0 {
-            configuration.sharedPace = { try? await store.reserveCall(perSecond: perSecond) }
+            configuration.sharedPace = {
+                let wait = try? await store.reserveCall(perSecond: perSecond)
+                return wait.map { SharedPlace(wait: $0, margin: PaymentStore.placeMargin) }
+            }
         }
         return configuration
     }

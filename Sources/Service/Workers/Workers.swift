@@ -15,6 +15,7 @@ public struct Workers: Sendable {
     let oldestSnapshot: GaugeFamily?
     /// How many discrepancies are open, by class.
     let discrepancies: GaugeFamily?
+    let renewals: RenewalMetrics?
     /// Nil where no address is set: the shop reads the feed.
     let events: EventPusher?
     let log: Log
@@ -39,6 +40,8 @@ public struct Workers: Sendable {
         public var renewals: Duration?
         /// How many calls to the provider each kind of work makes at once.
         public var concurrency = 8
+        /// How many subscriptions a run deals with at once.
+        public var renewalConcurrency = 8
         /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
         public var idempotencyAge: Duration = .seconds(48 * 3600)
 
@@ -47,9 +50,8 @@ public struct Workers: Sendable {
 
     init(
         orchestrator: Orchestrator, authenticator: StoreAuthenticator, bells: Bells, notifications: NotificationMetrics,
-        oldestSnapshot: GaugeFamily? = nil, discrepancies: GaugeFamily? = nil, events: EventPusher? = nil, log: Log,
-        pace: Pace = Pace(),
-        isIdle: Bool = false
+        oldestSnapshot: GaugeFamily? = nil, discrepancies: GaugeFamily? = nil, renewals: RenewalMetrics? = nil,
+        events: EventPusher? = nil, log: Log, pace: Pace = Pace(), isIdle: Bool = false
     ) {
         self.orchestrator = orchestrator
         self.authenticator = authenticator
@@ -57,6 +59,7 @@ public struct Workers: Sendable {
         self.notifications = notifications
         self.oldestSnapshot = oldestSnapshot
         self.discrepancies = discrepancies
+        self.renewals = renewals
         self.events = events
         self.log = log
         self.pace = pace
@@ -79,6 +82,7 @@ public struct Workers: Sendable {
                     try await countNotifications()
                     oldestSnapshot?.set(try await orchestrator.store.oldestSnapshotAge())
                     try await countDiscrepancies()
+                    renewals?.show(try await orchestrator.store.renewalStanding())
                     return 0
                 }
             }
@@ -230,7 +234,7 @@ public struct Workers: Sendable {
     func renew() async throws -> Int {
         let runner = RenewalRunner(
             orchestrator, run: orchestrator.store.newRun(),
-            options: RenewalRunner.Options(concurrency: pace.concurrency))
+            options: RenewalRunner.Options(concurrency: pace.renewalConcurrency))
         let summary = try await runner.perform(isStopping: { bells.isClosed })
         if summary.looked > 0 {
             log.notice(

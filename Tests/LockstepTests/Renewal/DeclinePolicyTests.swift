@@ -14,7 +14,9 @@ struct DeclinePolicyTests {
         ("Connection", "ProviderConnectionError", .soft),
         ("Connection", "Timeout ProviderTimeout", .unknown),
         ("Operation", "GenericRejection LimitExceeded", .soft),
-        ("Operation", "DuplicateOperation OperationNotAllowed PayerCanceled", .hard),
+        // Said of our own key or reference: what it is a duplicate of may have been charged.
+        ("Operation", "DuplicateOperation", .unknown),
+        ("Operation", "OperationNotAllowed PayerCanceled", .hard),
         ("InsufficientBalance", "InsufficientBalance", .soft),
         ("Instrument", "ExpiredInstrument InvalidInstrument InstrumentNotAllowed BlockedInstrument", .hard),
         ("FraudRisk", "BlockList Score Rule Security SuspectedFraud", .hard),
@@ -52,7 +54,7 @@ struct DeclinePolicyTests {
         #expect(policy.meaning(of: "BlockedInstrument", detail: "CanceledSubscription") == .hard)
         #expect(policy.meaning(of: "BlockedInstrument", detail: "Stolen") == .hard)
         #expect(policy.meaning(of: "BlockedInstrument", detail: "ContactIssuer") == .soft)
-        for result in ["Timeout", "ProviderTimeout", "InternalServerError"] {
+        for result in ["Timeout", "ProviderTimeout", "InternalServerError", "DuplicateOperation"] {
             #expect(policy.meaning(of: result) == .unknown)
         }
     }

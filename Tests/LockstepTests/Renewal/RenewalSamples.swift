@@ -16,8 +16,9 @@ enum RenewalSample {
     ) throws -> Subscription {
         Subscription(
             id: SubscriptionID(UUID()), merchantReference: "membership-3", holderReference: "customer-17",
-            instrument: card, amount: try Money(value: "9.90", currencyCode: "EUR"),
-            interval: try BillingInterval(interval), startsOn: try day(startsOn),
+            instrument: card, workflowCode: "payment-acceptance",
+            amount: try Money(value: "9.90", currencyCode: "EUR"), interval: try BillingInterval(interval),
+            startsOn: try day(startsOn),
             timezone: try #require(TimeZone(identifier: "Europe/Berlin")), endsOn: try endsOn.map(day),
             maxCharges: maxCharges, expiryPolicy: policy, status: status, nextIndex: nextIndex,
             declined: declined, createdAt: Timestamp(seconds: 0))

@@ -65,7 +65,8 @@ struct ChargeLeftBehindTests {
                 case .done(let execution) = await provider.createExecution(
                     planned.request, key: planned.operation.key),
                 line != .created,
-                let authorization = try await store.finishExecution(planned, execution, owner: UUID()),
+                let authorization = try await store.take([.created(planned, execution, owner: UUID())])[0].get()
+                    .authorization,
                 line != .createdAndWritten
             else { return claimed.charge.id }
             _ = await provider.authorize(

@@ -23,7 +23,8 @@ struct RetainProgramTests {
             return try JSON(parsing: Data(end.output.utf8))
         }
         let nothing: JSON = [
-            "dryRun": false, "notificationBodies": 0, "checkouts": 0, "charges": 0, "instruments": 0, "events": 0,
+            "dryRun": false, "notificationBodies": 0, "checkouts": 0, "charges": 0, "subscriptions": 0,
+            "instruments": 0, "events": 0,
         ]
         #expect(try await run() == nothing, "nothing is old enough")
 
@@ -39,8 +40,8 @@ struct RetainProgramTests {
         let bodies = try await lockstep.books.query("SELECT 1 AS one FROM notifications").count
         let events = try await lockstep.feed().count
         let expected: JSON = [
-            "dryRun": true, "notificationBodies": JSON(bodies), "checkouts": 1, "charges": 0, "instruments": 0,
-            "events": JSON(events),
+            "dryRun": true, "notificationBodies": JSON(bodies), "checkouts": 1, "charges": 0, "subscriptions": 0,
+            "instruments": 0, "events": JSON(events),
         ]
         #expect(bodies > 1 && events > 1)
         #expect(try await run("--dry-run") == expected)
