@@ -107,8 +107,8 @@ public final class PayrailsSandbox: Sendable {
         for waiter in woken { waiter.resume() }
         guard let alarm else { return }
         let delay = max(.milliseconds(1), alarm - configuration.clock.now())
-        Task { [weak self] in
-            try? await Task.sleep(for: delay)
+        Task { [weak self, pacing = configuration.pacing] in
+            try? await pacing.sleep(delay)
             self?.ring(alarm)
         }
     }
@@ -138,7 +138,7 @@ public final class PayrailsSandbox: Sendable {
             guard !isOver else { return continuation.resume() }
             // Only now: an alarm that rings before the waiter is there would wake nobody, and never ring again.
             alarm = Task {
-                try await Task.sleep(for: patience)
+                try await configuration.pacing.sleep(patience)
                 endWait(ticket, of: id)
             }
         }

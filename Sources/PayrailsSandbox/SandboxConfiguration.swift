@@ -1,4 +1,5 @@
 import Basics
+import HTTPClient
 
 /// Where notifications go, and what signs them: each address has its own key (section 5.1).
 public struct NotificationTarget: Hashable, Sendable {
@@ -37,6 +38,10 @@ public struct SandboxConfiguration: Sendable {
     /// Nil: different ids each time.
     public var seed: UInt64?
     public var clock: WallClock = .system
+    /// What delays, holds and repetitions are waited for by. Whoever moves ``clock`` moves this one with it.
+    public var pacing: SteadyClock = .system
+    /// Brings a notification to its address, instead of HTTP over a socket. What is thrown is a delivery without an answer.
+    public var courier: (@Sendable (HTTPClientRequest) async throws -> HTTPClientResponse)?
 
     /// How long an access token lives; `expires_in` says so.
     public var tokenLifetime: Duration = .seconds(3600)

@@ -102,9 +102,22 @@ extension Transaction {
 }
 
 extension [Fact] {
-    /// Whether something was captured or refunded of which nobody told how much: statuses tell of more than results with
-    /// amounts do, or a result came without one, and no payment record that was read since says it.
+    /// Whether something was cancelled, captured or refunded of which nobody told how much.
     var needFigures: Bool {
+        hasUnreadCancel || hasUnreadAmount
+    }
+
+    /// What a cancel took back, if there was anything, only a reading tells where nobody told of the authorization; and a
+    /// reading from before the cancel may have been too early for it.
+    private var hasUnreadCancel: Bool {
+        contains { $0.kind == .action && $0.action == "cancel" && $0.success == true }
+            && !contains { $0.kind == .status && $0.code == "cancelSuccessful" }
+            && !contains { $0.kind == .action && $0.action == "authorize" && $0.success == true }
+    }
+
+    /// Statuses tell of more captures or refunds than results with amounts do, or a result came without one, and no payment
+    /// record that was read since says how much.
+    private var hasUnreadAmount: Bool {
         ["capture", "refund"].contains { action in
             let stamped = Set(filter { $0.code == "\(action)Successful" && $0.kind == .status }.map(\.at))
             let successes = filter { $0.kind == .action && $0.action == action && $0.success == true }

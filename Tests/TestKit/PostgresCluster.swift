@@ -144,11 +144,22 @@ public final class PostgresCluster: Sendable {
     /// What the server has logged.
     public var serverLog: String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
 
+    /// How much the server has logged, in bytes.
+    public var logLength: UInt64 {
+        (try? FileManager.default.attributesOfItem(atPath: log)[.size] as? UInt64) ?? 0
+    }
+
     /// What the server says about transactions of one database that waited for each other: in the shared cluster
     /// other tests may provoke their own.
-    public func deadlocks(in connectionString: String) -> [String] {
+    ///
+    /// - Parameter mark: the ``logLength`` from which on to look.
+    public func deadlocks(in connectionString: String, since mark: UInt64 = 0) -> [String] {
         guard let name = connectionString.firstMatch(of: /dbname=(\w+)/)?.1 else { return ["no database's name"] }
-        let entries = serverLog.split(separator: /\n(?=[0-9]{4}-[0-9]{2}-[0-9]{2} )/)
+        guard let file = FileHandle(forReadingAtPath: log) else { return ["no log of the server"] }
+        defer { try? file.close() }
+        try? file.seek(toOffset: mark)
+        let text = String(decoding: (try? file.readToEnd()) ?? Data(), as: UTF8.self)
+        let entries = text.split(separator: /\n(?=[0-9]{4}-[0-9]{2}-[0-9]{2} )/)
         // What waited for what is in the entry that follows.
         return zip(entries, entries.dropFirst() + [""])
             .filter { $0.0.contains("] \(name) ERROR:  deadlock detected") }

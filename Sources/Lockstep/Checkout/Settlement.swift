@@ -113,13 +113,13 @@ public struct Settlement: Sendable {
         for execution in executions where !execution.cancelReported {
             guard let reason = execution.cancelReason, execution.state == .cancelled || execution.state == .refunded
             else { continue }
+            // Whether there was anything to take back is known once an authorization is; it can come to light later.
+            if reason == .checkoutCancelled, execution.picture.authorized == nil { continue }
             effects.append(.cancelled(execution.id))
             switch reason {
-            case .duplicate: effects.append(.event(.checkoutDuplicateCancelled))
+            case .duplicate, .checkoutCancelled: effects.append(.event(.checkoutDuplicateCancelled))
             case .mismatch: effects.append(.event(.checkoutMismatchCancelled))
-            case .checkoutCancelled where execution.picture.authorized != nil:
-                effects.append(.event(.checkoutDuplicateCancelled))
-            case .checkoutCancelled, .attemptOver, .requested: break
+            case .attemptOver, .requested: break
             }
         }
     }

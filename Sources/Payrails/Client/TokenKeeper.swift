@@ -1,3 +1,4 @@
+import Basics
 import HTTPClient
 import Lockstep
 

@@ -1,3 +1,4 @@
+import Basics
 import Lockstep
 
 /// One ``TokenBucket`` for all calls of a client, and the waiting for it.

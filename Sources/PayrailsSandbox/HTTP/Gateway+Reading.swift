@@ -7,13 +7,13 @@ extension PayrailsSandbox {
         let condition: WaitCondition
         do { condition = try WaitCondition(Query(request.query)) } catch { return refusal(error) }
         let id = match.parameters["id"] ?? ""
-        let end = ContinuousClock.now + configuration.longPollHold
+        let end = configuration.pacing.now() + configuration.longPollHold
         while !condition.isEmpty {
             settle()
             let isHeld = state.withLock { state in
                 !state.isStopped && (state.world.executions[id].map(condition.holds) ?? false)
             }
-            let patience = end - .now
+            let patience = end - configuration.pacing.now()
             guard isHeld, patience > .zero else { break }
             await waitForChange(of: id, within: patience) { state in
                 !(state.world.executions[id].map(condition.holds) ?? false)

@@ -171,7 +171,7 @@ extension PayrailsSandbox {
 
     private func pause(_ duration: Duration) async {
         guard duration > .zero else { return }
-        try? await Task.sleep(for: duration)
+        try? await configuration.pacing.sleep(duration)
     }
 
     // MARK: the record

@@ -25,7 +25,8 @@ final class Notifier: Sendable {
     }
 
     private let configuration: SandboxConfiguration
-    private let client: HTTPClient
+    /// Nil where somebody else brings notifications.
+    private let client: HTTPClient?
     private let state: Mutex<State>
 
     init(_ configuration: SandboxConfiguration, seed: UInt64) throws {
@@ -34,7 +35,7 @@ final class Notifier: Sendable {
         settings.allowsPlainHTTP = true
         settings.maximumConnectionsPerHost = configuration.notificationConcurrency
         settings.userAgent = "payrails-sandbox"
-        client = try HTTPClient(settings)
+        client = configuration.courier == nil ? try HTTPClient(settings) : nil
         state = Mutex(
             State(freeSlots: configuration.notificationConcurrency, random: SeededGenerator(seed: seed)))
     }
@@ -108,7 +109,7 @@ final class Notifier: Sendable {
             return waiting
         }
         for waiter in waiting { waiter.resume() }
-        await client.shutdown()
+        await client?.shutdown()
     }
 
     // MARK: one delivery
@@ -166,12 +167,11 @@ final class Notifier: Sendable {
         var status: Int?
         var failure: String?
         do {
-            status = try await client.send(
+            status = try await bring(
                 HTTPClientRequest(
                     method: "POST", url: delivery.url,
                     headers: ["Content-Type": "application/json", "X-Signature": signature],
-                    body: delivery.body, timeout: configuration.notificationTimeout)
-            ).status
+                    body: delivery.body, timeout: configuration.notificationTimeout))
         } catch {
             failure = "\(error)"
         }
@@ -183,6 +183,11 @@ final class Notifier: Sendable {
         }
         first?.resume()
         return status
+    }
+
+    private func bring(_ request: HTTPClientRequest) async throws -> Int? {
+        if let courier = configuration.courier { return try await courier(request).status }
+        return try await client?.send(request).status
     }
 
     /// Signs with the key that the address has now.
@@ -226,7 +231,7 @@ final class Notifier: Sendable {
             wakeIfIdle()
             // Only now: an alarm that rings before the sleeper is there would wake nobody, and never ring again.
             alarm = Task {
-                try await Task.sleep(for: duration)
+                try await configuration.pacing.sleep(duration)
                 wake(id)
             }
         }
@@ -289,7 +294,7 @@ final class Notifier: Sendable {
         }
         guard isFirst else { return }
         Task {
-            try? await Task.sleep(for: duration)
+            try? await configuration.pacing.sleep(duration)
             await sendInTurn(takePen())
         }
     }

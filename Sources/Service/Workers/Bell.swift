@@ -1,3 +1,4 @@
+import Basics
 import Synchronization
 
 /// Wakes whoever waits in this process when something was written. Nothing depends on it being rung: everyone who
@@ -21,8 +22,10 @@ public final class Bell: Sendable {
         }
     }
     private let state = Mutex(State())
+    private let clock: SteadyClock
 
-    public init() {}
+    /// - Parameter clock: what limits are waited for by.
+    public init(clock: SteadyClock = .system) { self.clock = clock }
 
     /// How often it was rung. Take it before you look, and hand it to ``wait(since:atMost:)`` if there was nothing.
     public var count: Int { state.withLock(\.count) }
@@ -57,9 +60,9 @@ public final class Bell: Sendable {
                     return false
                 }
                 guard !isOver else { return continuation.resume() }
-                let timer = Task {
+                let timer = Task { [clock] in
                     // Cancelled: somebody has woken the waiting one already.
-                    guard (try? await Task.sleep(for: limit)) != nil else { return }
+                    guard (try? await clock.sleep(limit)) != nil else { return }
                     release(id)
                 }
                 state.withLock { $0.waiting[id]?.timer = timer }

@@ -169,7 +169,7 @@ struct SettlementTests {
         #expect(done.effects == [.cancelled(S.execution(1)), .event(.checkoutDuplicateCancelled)])
         // Nobody had paid: nothing to report.
         let unpaid = settle(cancelled, S.execution(1, .cancelled, authorized: nil, cancel: .checkoutCancelled))
-        #expect(unpaid.effects == [.cancelled(S.execution(1))])
+        #expect(unpaid.effects.isEmpty, "it may still come to light that something was taken back")
     }
 
     @Test("a cancel is reported when it is known to have worked, once")

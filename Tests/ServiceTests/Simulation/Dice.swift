@@ -20,8 +20,6 @@ struct Dice: RandomNumberGenerator, Sendable {
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
     mutating func pick<Element>(_ choices: [Element]) -> Element { choices[number(0...choices.count - 1)] }
 
-    /// Waits for a random while.
-    mutating func pause(_ milliseconds: ClosedRange<Int>) async {
-        try? await Task.sleep(for: .milliseconds(number(milliseconds)))
-    }
+    /// A length of time by whole tenths of a second.
+    mutating func moment(_ tenths: ClosedRange<Int>) -> Duration { .milliseconds(100 * number(tenths)) }
 }

@@ -26,10 +26,14 @@ final class Fate: Sendable {
     func spare() { state.withLock { $0.deathProbability = 0 } }
 
     /// A point between two lines at which the process may end.
-    func pass() async {
-        let dies = state.withLock { state in
-            !state.isDead && state.deathProbability > 0 && state.dice.chance(state.deathProbability)
+    ///
+    /// - Parameter share: how much of its chance of dying it has here.
+    func pass(_ share: Double = 1) async {
+        let (isDead, dies) = state.withLock { state in
+            let probability = state.deathProbability * share
+            return (state.isDead, !state.isDead && probability > 0 && state.dice.chance(probability))
         }
+        guard isDead || dies else { return }
         if dies { die() }
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
@@ -74,22 +78,9 @@ final class Fate: Sendable {
     /// The result, or nil when the process dies first.
     func race<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
         await withCheckedContinuation { continuation in
-            let box = Once(continuation)
-            atDeath { box.resume(nil) }
-            Task { box.resume(await work()) }
-        }
-    }
-
-    private final class Once<Value: Sendable>: Sendable {
-        private let continuation: Mutex<CheckedContinuation<Value?, Never>?>
-        init(_ continuation: CheckedContinuation<Value?, Never>) { self.continuation = Mutex(continuation) }
-
-        func resume(_ value: Value?) {
-            let waiting = continuation.withLock { waiting in
-                defer { waiting = nil }
-                return waiting
-            }
-            waiting?.resume(returning: value)
+            let once = Once(continuation)
+            atDeath { once.resume(nil) }
+            Task { once.resume(await work()) }
         }
     }
 }

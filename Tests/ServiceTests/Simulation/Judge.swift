@@ -13,6 +13,8 @@ struct Judge {
     private let orders: [SimulatedOrder]
     private let ledger: [String: Balance]
     private let operations: [Row]
+    private let members: SimulatedMembers
+    private let charges: [Period]
     private let paidEvents: [String: Int]
     private let dead: Int
 
@@ -28,6 +30,7 @@ struct Judge {
     }
 
     private struct Row {
+        let id: String
         let kind: String
         let state: String
         let key: String
@@ -36,29 +39,48 @@ struct Judge {
         let reason: String?
     }
 
-    init(_ simulation: Simulation, _ orders: [SimulatedOrder]) async throws {
+    /// What the books say of one period of a subscription.
+    private struct Period {
+        let reference: String
+        let index: Int
+        let state: String
+        let minor: Int64
+    }
+
+    init(_ simulation: Simulation, _ orders: [SimulatedOrder], _ members: SimulatedMembers) async throws {
         self.simulation = simulation
         self.orders = orders
+        self.members = members
+        let books = simulation.books.pool
         // The books first: what happens at Payrails in the meantime is looked at again.
-        operations = try await simulation.books.query(
+        operations = try await books.query(
             """
-            SELECT kind, state, idempotency_key::text AS key, execution_id::text AS execution, amount_minor, reason
+            SELECT id::text AS id, kind, state, idempotency_key::text AS key, execution_id::text AS execution, amount_minor, reason
             FROM operations
             """
         ).map { row in
-            let (kind, state, key, execution, minor, reason) = try row.decode(
-                (String, String, String, String?, Int64?, String?).self)
-            return Row(kind: kind, state: state, key: key, execution: execution, minor: minor, reason: reason)
+            let (id, kind, state, key, execution, minor, reason) = try row.decode(
+                (String, String, String, String, String?, Int64?, String?).self)
+            return Row(id: id, kind: kind, state: state, key: key, execution: execution, minor: minor, reason: reason)
+        }
+        charges = try await books.query(
+            """
+            SELECT merchant_reference, period_index::bigint, state, amount_minor FROM charges
+            WHERE subscription_id IS NOT NULL
+            """
+        ).map { row in
+            let (reference, index, state, minor) = try row.decode((String, Int, String, Int64).self)
+            return Period(reference: reference, index: index, state: state, minor: minor)
         }
         var paid: [String: Int] = [:]
-        for row in try await simulation.books.query(
+        for row in try await books.query(
             "SELECT checkout_id::text AS checkout FROM events WHERE type = 'checkout.paid'")
         {
             paid[try row.decode("checkout", as: String.self), default: 0] += 1
         }
         paidEvents = paid
         dead =
-            try await simulation.books.query("SELECT count(*) AS dead FROM notification_outcomes WHERE state = 'dead'")
+            try await books.query("SELECT count(*) AS dead FROM notification_outcomes WHERE state = 'dead'")
             .first?.decode("dead", as: Int.self) ?? 0
         var ledger: [String: Balance] = [:]
         for entry in simulation.sandbox.ledger {
@@ -79,7 +101,7 @@ struct Judge {
     }
 
     func findings() async throws -> [String] {
-        var findings = calls() + open()
+        var findings = calls() + open() + renewals()
         for order in orders {
             if let found = try await self.findings(about: order) { findings += found }
         }
@@ -113,6 +135,35 @@ struct Judge {
         return findings
     }
 
+    /// M2: a period is paid once at most, and the books know which; in the end each one is settled.
+    private func renewals() -> [String] {
+        var findings: [String] = []
+        var held: [String: (authorizations: Int, minor: Int64)] = [:]
+        for total in simulation.sandbox.ledgerTotals where total.merchantReference.hasPrefix("member-") {
+            let period = total.merchantReference.split(separator: "~").prefix(2).joined(separator: "~")
+            held[period, default: (0, 0)].authorizations += total.authorizations
+            held[period, default: (0, 0)].minor += total.authorizedMinor - total.voidedMinor - total.refundedMinor
+        }
+        for charge in charges {
+            let period = "\(charge.reference)~\(charge.index)"
+            let (authorizations, minor) = held.removeValue(forKey: period) ?? (0, 0)
+            if authorizations > 1 { findings.append("M2: \(period) was charged \(authorizations) times") }
+            if ["processing", "unknown", "scheduled"].contains(charge.state) {
+                findings.append("M2: \(period) is \(charge.state) in the end, and holds \(minor)")
+            } else if minor != (charge.state == "succeeded" ? charge.minor : 0) {
+                findings.append("M2: \(period) is \(charge.state), and holds \(minor)")
+            }
+        }
+        for (period, money) in held where money.authorizations > 0 {
+            findings.append("M2: \(period) holds \(money.minor), and the books don't know it")
+        }
+        for reference in members.references {
+            let count = charges.filter { $0.reference == reference }.count
+            if count != SimulatedMembers.periods { findings.append("M2: \(reference) has \(count) periods") }
+        }
+        return findings
+    }
+
     private func findings(about order: SimulatedOrder) async throws -> [String]? {
         var findings: [String] = []
         let name = "\(order.reference) (\(order.habit.rawValue))"
@@ -124,6 +175,10 @@ struct Judge {
             return held.isEmpty ? nil : ["M1: \(name) isn't in the books and holds money"]
         }
         let checkout = read.checkout
+        for operation in operations {
+            guard let told = order.verdicts[operation.id], told != operation.state else { continue }
+            findings.append("M7: \(operation.kind) was told to have \(told), and has \(operation.state) [\(name)]")
+        }
         let kept = checkout.keptExecution?.description
         let known = Dictionary(
             read.settled.executions.map { ($0.id.description, $0) }, uniquingKeysWith: { first, _ in first })

@@ -27,7 +27,8 @@ final class SimulatedOrder: Sendable {
         var version: Int64 = 0
         var amounts: [Int64: Set<Money>] = [:]
         var executions: [String] = []
-        var wasToldPaid = false
+        /// What the shop was told to be the end of an operation.
+        var verdicts: [String: String] = [:]
     }
 
     init(number: Int, simulation: Simulation) {
@@ -41,12 +42,13 @@ final class SimulatedOrder: Sendable {
     var checkout: String? { told.withLock(\.checkout) }
     /// Which amounts the app was ever told for a version; more than one is a lie.
     var amounts: [Int64: Set<Money>] { told.withLock(\.amounts) }
+    var verdicts: [String: String] { told.withLock(\.verdicts) }
     private var execution: String? { told.withLock { $0.executions.last } }
     private var amount: Money? { told.withLock(\.amount) }
 
     func live() async {
         var dice = Dice(seed: simulation.seed, actor: number * 10 + 100)
-        await dice.pause(0...80)
+        await simulation.pause(dice.moment(0...80))
         guard await create(&dice) else { return }
         let shop = Task { await runShop() }
         await act(&dice)
@@ -61,14 +63,14 @@ final class SimulatedOrder: Sendable {
         asApp: Bool = false, until isEnough: (Answer) -> Bool = { $0.status < 500 && !$0.asksToRetry }
     ) async -> Answer? {
         var dice = Dice(seed: simulation.seed, actor: number * 10 + 5000)
-        let end = ContinuousClock.now + .seconds(8)
-        while ContinuousClock.now < end {
+        let end = simulation.time.now + .seconds(800)
+        while simulation.time.now < end {
             if let answer = await once(method, path, body, key: key, version: version, asApp: asApp),
                 isEnough(answer)
             {
                 return answer
             }
-            await dice.pause(5...30)
+            await simulation.pause(dice.moment(5...30))
         }
         simulation.note("\(method) \(path) never got an answer")
         return nil
@@ -86,7 +88,8 @@ final class SimulatedOrder: Sendable {
         if let version { headers["If-Match"] = "\"\(version)\"" }
         return await simulation.send(
             IncomingRequest(
-                method: method, path: path, headers: headers, body: body?.bytes ?? Data(), receivedAt: .systemNow))
+                method: method, path: path, headers: headers, body: body?.bytes ?? Data(),
+                receivedAt: simulation.time.wallClock.now()))
     }
 
     private func hear(_ json: JSON?, execution: String? = nil) {
@@ -136,7 +139,7 @@ final class SimulatedOrder: Sendable {
     private var path: String { "/v1/checkouts/\(checkout ?? "")" }
 
     private func act(_ dice: inout Dice) async {
-        await dice.pause(0...30)
+        await simulation.pause(dice.moment(0...30))
         switch habit {
         case .leaves: return
         case .pays: await pay(&dice)
@@ -148,7 +151,7 @@ final class SimulatedOrder: Sendable {
         case .comesBack:
             for _ in 0..<3 {
                 await pay(&dice)
-                await dice.pause(0...60)
+                await simulation.pause(dice.moment(0...60))
                 await newSession(&dice)
             }
             await pay(&dice)
@@ -172,7 +175,7 @@ final class SimulatedOrder: Sendable {
                 }
                 var own = Dice(seed: simulation.seed, actor: number * 10 + 310)
                 group.addTask {
-                    await own.pause(0...40)
+                    await self.simulation.pause(own.moment(0...40))
                     await self.pay(&own, minding: own.chance(0.7))
                     await self.pay(&own)
                 }
@@ -181,7 +184,7 @@ final class SimulatedOrder: Sendable {
             await withTaskGroup { group in
                 var own = Dice(seed: simulation.seed, actor: number * 10 + 400)
                 group.addTask {
-                    await own.pause(0...60)
+                    await self.simulation.pause(own.moment(0...60))
                     _ = await self.call("POST", self.path + "/cancel", [:], key: "give-up-\(self.number)")
                 }
                 var other = Dice(seed: simulation.seed, actor: number * 10 + 401)
@@ -215,7 +218,7 @@ final class SimulatedOrder: Sendable {
         if answer?.status != 200, let read = await once("GET", path, asApp: true), read.status == 200 {
             hear(read.json)
         }
-        await dice.pause(0...20)
+        await simulation.pause(dice.moment(0...20))
     }
 
     private func pay(_ dice: inout Dice, minding gate: Bool = true) async {
@@ -227,6 +230,14 @@ final class SimulatedOrder: Sendable {
             guard let answer = await once("POST", "/v1/pre-payment", body, asApp: true),
                 answer.status == 200, answer.json?["decision"]?.string == "proceed"
             else { return }
+            // Typing takes a while, and not as long as the gate's word is good for.
+            await simulation.pause(dice.moment(0...80))
+            let there = simulation.sandbox.execution(execution)?["amount"].flatMap(Self.money)
+            if there != amount {
+                simulation.note(
+                    "M5: \(reference) may pay \(amount.value) by \(execution), where Payrails has "
+                        + "\(there?.value ?? "nothing")")
+            }
         }
         var payment = PayrailsSandbox.Payment()
         payment.amount = dice.chance(0.9) ? amount : nil
@@ -235,7 +246,7 @@ final class SimulatedOrder: Sendable {
             .cascade(result: "GenericRejection"), .redirect,
         ])
         guard simulation.sandbox.pay(execution, payment).isAccepted else { return }
-        await dice.pause(5...40)
+        await simulation.pause(dice.moment(5...40))
         switch dice.number(0...5) {
         case 0: _ = simulation.sandbox.abandon(execution)
         case 1: _ = simulation.sandbox.answerChallenge(execution, .fail)
@@ -250,10 +261,10 @@ final class SimulatedOrder: Sendable {
         var dice = Dice(seed: simulation.seed, actor: number * 10 + 600)
         let intends = dice.number(0...9)
         guard intends > 0 else { return }
-        let end = ContinuousClock.now + .milliseconds(dice.number(400...900))
+        let end = simulation.time.now + dice.moment(400...900)
         var paid: JSON?
-        while paid == nil, ContinuousClock.now < end {
-            await dice.pause(10...30)
+        while paid == nil, simulation.time.now < end {
+            await simulation.pause(dice.moment(20...60))
             if let read = await once("GET", path), read.json?["status"]?.string == "paid" { paid = read.json }
         }
         guard let paid, let amount = paid["amount"].flatMap(Self.money),
@@ -293,10 +304,12 @@ final class SimulatedOrder: Sendable {
         // Impatient shops send the same request once more, with the same key.
         if dice.chance(0.3) { _ = await call("POST", "/v1/executions/\(execution)/\(action)", body, key: key) }
         guard let id = answer?.json?["id"]?.string, answer?.status == 202, dice.chance(0.8) else { return }
-        for _ in 0..<20 {
-            await dice.pause(5...20)
+        for _ in 0..<10 {
+            await simulation.pause(dice.moment(10...40))
             let state = await once("GET", "/v1/operations/\(id)")?.json?["state"]?.string
-            if state == "succeeded" || state == "failed" { return }
+            guard let state, state == "succeeded" || state == "failed" else { continue }
+            told.withLock { $0.verdicts[id] = state }
+            return
         }
     }
 }

@@ -1,7 +1,5 @@
 import Basics
 import Foundation
-import HTTPClient
-import HTTPServer
 import Lockstep
 import Payrails
 import Postgres
@@ -17,91 +15,113 @@ final class SimulatedProcess: Sendable {
     private let router: Router
     private let bells: Bells
     private let pool: PostgresPool
-    private let client: HTTPClient
-    private let work: Task<Void, Never>
+    private let time: VirtualTime
+    private let orchestrator: Orchestrator
+    private let workers: Workers
+    private let work: Task<Void, Never>?
 
-    /// How long a worker or a request holds what it took. A call to Payrails is given up well before.
-    static let lease = Duration.milliseconds(500)
-
-    static var policy: PaymentStore.Policy {
-        get throws {
-            let pending = Patience([20, 40, 80, 160, 320].map { .milliseconds($0) }) ?? .pending
-            let unknown = Patience([10, 20, 40, 80, 160].map { .milliseconds($0) }) ?? .unknown
-            return PaymentStore.Policy(
-                settlement: Settlement.Rules(failureSettle: .milliseconds(100)),
-                healing: HealingSchedule(pending: pending, unknown: unknown), lease: lease,
-                gateLease: .milliseconds(300), initFresh: .milliseconds(150))
-        }
+    /// What all processes of a simulation have in common.
+    struct Surroundings: Sendable {
+        let settings: Settings
+        let time: VirtualTime
+        let link: SimulatedLink
+        let log: Log
     }
 
-    init(environment: [String: String], fate: Fate, log lines: LogLines) throws {
+    /// - Parameter worksByItself: whether it looks for work; else somebody calls ``workOnce()``.
+    init(_ around: Surroundings, fate: Fate, worksByItself: Bool = true) throws {
         self.fate = fate
-        let settings = try Settings(environment: environment)
+        time = around.time
+        let settings = around.settings
+        let clock = time.wallClock
         guard let payrails = settings.payrails else { throw StartRefusal(message: "no Payrails") }
-        let log = Log(minimum: .debug, clock: .system, writer: lines.writer())
-        var configuration = payrails.configuration
-        configuration.changeTimeout = .milliseconds(200)
-        configuration.readTimeout = .milliseconds(200)
-        configuration.tokenTimeout = .milliseconds(150)
-        configuration.rateLimitPause = .milliseconds(20)
-        configuration.maximumRateLimitPause = .milliseconds(20)
-        var transport = HTTPClientConfiguration()
-        transport.allowsPlainHTTP = true
-        client = try HTTPClient(transport)
-        var database = settings.postgres
-        database.maximumConnections = 6
-        pool = PostgresPool(database)
-        bells = Bells()
-        let identifiers = IdentifierSource.system()
-        let store = PaymentStore(pool: pool, clock: .system, identifiers: identifiers, policy: try Self.policy)
-        let orchestrator = Orchestrator(
-            store: store,
-            provider: MortalProvider(provider: PayrailsClient(configuration, transport: client), fate: fate),
-            owner: identifiers.next(), log: log)
+        pool = PostgresPool(settings.postgres)
+        time.watch(pool)
+        bells = Bells(clock: time.steadyClock)
+        let identifiers = IdentifierSource.system(clock: clock)
+        let store = PaymentStore(
+            pool: pool, clock: clock, identifiers: identifiers, policy: try settings.storePolicy())
+        let client = PayrailsClient(payrails.configuration, transport: around.link, clock: time.steadyClock)
+        orchestrator = Orchestrator(
+            store: store, provider: MortalProvider(provider: client, fate: fate), owner: identifiers.next(),
+            charging: settings.charging, log: around.log)
         let assembly = Assembly(
             settings: settings, payrails: payrails, parts: .all, orchestrator: orchestrator, pool: pool,
-            clock: .system, identifiers: identifiers, bells: bells, log: log)
+            clock: clock, identifiers: identifiers, bells: bells, log: around.log)
         router = Router(
             routes: assembly.routes,
             Router.Surroundings(
                 authenticator: assembly.authenticator,
-                idempotency: StoreIdempotencyKeeper(store: store, lease: Self.lease), log: log,
-                metrics: HTTPMetrics(assembly.metrics), explain: Assembly.explain))
+                idempotency: StoreIdempotencyKeeper(store: store, lease: settings.work.lease), log: around.log,
+                metrics: HTTPMetrics(assembly.metrics), clock: clock, identifiers: identifiers,
+                explain: Assembly.explain))
         var pace = Workers.Pace()
-        pace.notifications = .milliseconds(10)
-        pace.operations = .milliseconds(10)
-        pace.readings = .milliseconds(15)
-        pace.settling = .milliseconds(15)
-        let workers = Workers(
+        pace.notifications = .seconds(2)
+        pace.operations = .seconds(2)
+        pace.readings = .seconds(2)
+        pace.settling = .seconds(2)
+        // Figures for people.
+        pace.counting = .seconds(86_400)
+        pace.noting = .seconds(86_400)
+        pace.ageing = .seconds(600)
+        workers = Workers(
             orchestrator: orchestrator, authenticator: assembly.authenticator, bells: bells,
-            notifications: assembly.notificationMetrics, log: log, pace: pace)
-        work = Task { await workers.run() }
-        fate.atDeath { [pool, client, bells] in
+            notifications: assembly.notificationMetrics, log: around.log, pace: pace)
+        let workers = workers
+        work =
+            worksByItself
+            ? Task { await Self.mortally(fate) { await workers.run() } } : nil
+        fate.atDeath { [pool, bells, time] in
             bells.close()
-            Task {
-                await pool.shutdown(limit: .zero)
-                await client.shutdown()
-            }
+            time.forget(pool)
+            Task { await pool.shutdown(limit: .zero) }
         }
+    }
+
+    /// It may also end before each transaction, and within one before each statement.
+    ///
+    /// Not optimized: Swift 6.3's optimizer loses the type of a task's own value that is a function.
+    @_optimize(none)
+    private static func mortally<Value: Sendable>(
+        _ fate: Fate, _ body: @Sendable () async -> Value
+    ) async -> Value {
+        await StepPoint.$hold.withValue({ _ in await fate.pass(0.1) }, operation: body)
     }
 
     /// The answer, or nil when the process dies before it has one.
     func answer(_ request: IncomingRequest) async -> Answer? {
-        await fate.race { [router] in await router.respond(to: request) }
+        await fate.race { [router, fate] in
+            await Self.mortally(fate) { await router.respond(to: request) }
+        }
+    }
+
+    /// A run over the subscriptions that are due by then, as `lockstep renew --as-of` makes it.
+    func renew(asOf: Timestamp) async {
+        let run = RenewalRun(id: orchestrator.store.newRun().id, asOf: asOf)
+        let runner = RenewalRunner(orchestrator, run: run, options: RenewalRunner.Options(concurrency: 4))
+        _ = await fate.race { [fate] in
+            await Self.mortally(fate) { _ = try? await runner.perform() }
+        }
+    }
+
+    /// Does what is due now. How much that was.
+    func workOnce() async throws -> Int {
+        try await workers.applyNotifications() + workers.advanceOperations() + workers.advanceCharges()
+            + workers.readExecutions() + orchestrator.store.settleDue(limit: 200)
     }
 
     /// Stops it in order.
     func stop() async {
         bells.close()
-        await work.value
+        await work?.value
         fate.end()
         await pool.shutdown()
-        await client.shutdown()
     }
 
     /// Lets go of what is stuck in a process that was killed, and waits for its end.
     func bury() async {
         fate.end()
-        await work.value
+        await work?.value
+        await pool.shutdown(limit: .zero)
     }
 }

@@ -4,17 +4,19 @@ import PayrailsSandbox
 struct TroublePlan: Sendable, CustomStringConvertible {
     private(set) var calls: [SandboxFault] = []
     private(set) var notifications: [SandboxNotificationFault] = []
-    /// The chance of a process to end at each point before or after a call.
+    /// The chance that a connection to Payrails can't be made.
+    private(set) var unreachable = 0.0
+    /// The chance of a process to end at each point before or after a call; a tenth of it at each statement.
     private(set) var deathAtCall = 0.0
     private(set) var killsAtRandom = false
     /// How long the trouble lasts.
-    private(set) var length: Duration = .milliseconds(300)
+    private(set) var length: Duration = .seconds(30)
     private var words: [String] = []
 
     var description: String { words.isEmpty ? "no trouble" : words.joined(separator: ", ") }
 
     private static let callKinds: [(name: String, kind: SandboxFault.Kind)] = [
-        ("delay", .delay(milliseconds: 40)), ("long delay", .delayAfter(milliseconds: 260)),
+        ("delay", .delay(milliseconds: 4000)), ("long delay", .delayAfter(milliseconds: 13_000)),
         ("errorBefore", .errorBefore(status: 500)), ("stored errorBefore", .errorBefore(status: 500, stored: true)),
         ("errorAfter", .errorAfter(status: 500)), ("timeout before", .errorBefore(status: 408)),
         ("closeBefore", .closeBefore), ("closeAfter", .closeAfter), ("html", .html(status: 403)),
@@ -22,14 +24,14 @@ struct TroublePlan: Sendable, CustomStringConvertible {
         ("rateLimited", .rateLimited(retryAfterSeconds: nil)), ("expiredToken", .expiredToken),
     ]
     private static let notificationKinds: [(name: String, kind: SandboxNotificationFault.Kind)] = [
-        ("late", .late(milliseconds: 60)), ("twice", .twice), ("shuffled", .shuffled(milliseconds: 40)),
+        ("late", .late(milliseconds: 6000)), ("twice", .twice), ("shuffled", .shuffled(milliseconds: 4000)),
         ("lost", .lost), ("wrongSignature", .wrongSignature), ("bare", .bare),
     ]
 
     init(_ dice: inout Dice) {
         // Some runs are quiet, so that a failure of the simulation itself shows.
         guard !dice.chance(0.1) else { return }
-        length = .milliseconds(dice.number(300...900))
+        length = dice.moment(300...900)
         for (name, kind) in Self.callKinds where dice.chance(0.2) {
             let often = dice.pick([0.03, 0.1, 0.3])
             calls.append(SandboxFault(kind, times: nil, probability: often))
@@ -39,6 +41,10 @@ struct TroublePlan: Sendable, CustomStringConvertible {
             let often = dice.pick([0.1, 0.3, 1])
             notifications.append(SandboxNotificationFault(kind, times: nil, probability: often))
             words.append("notifications \(name) \(often)")
+        }
+        if dice.chance(0.2) {
+            unreachable = dice.pick([0.03, 0.1, 0.3])
+            words.append("unreachable \(unreachable)")
         }
         if dice.chance(0.3) {
             deathAtCall = dice.pick([0.01, 0.05])

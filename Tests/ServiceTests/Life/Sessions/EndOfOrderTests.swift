@@ -88,6 +88,25 @@ struct EndOfOrderTests {
         #expect(try await lockstep.tally(order)["checkout.duplicate_cancelled"] == nil)
     }
 
+    @Test("M1: a success that nobody told of is reported when the cancel that took it back is all that was heard")
+    func cancelIsAllThatWasHeard() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let order = try await lockstep.order()
+        #expect(try await lockstep.shop.post("\(order.path)/cancel").status == 200)
+        lockstep.sandbox.add(
+            SandboxNotificationFault(.lost, action: "authorize", executionID: order.execution, times: nil))
+        lockstep.sandbox.add(
+            SandboxFault(.errorBefore(status: 500), on: .getExecution, times: nil, containing: order.execution))
+        try lockstep.pay(order.execution)
+        #expect(await lockstep.sandbox.becomesQuiet())
+        #expect(try await lockstep.becomes("cancelled", execution: order.execution))
+        #expect(try await lockstep.tally(order)["checkout.duplicate_cancelled"] == nil)
+        lockstep.sandbox.clearFaults()
+        #expect(try await lockstep.tells("checkout.duplicate_cancelled", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, voided: 4999))
+        await lockstep.stop()
+    }
+
     @Test("giving up when it was paid a moment ago is refused, although no notification has come")
     func cancelledTooLate() async throws {
         let order = try await lockstep.order()
