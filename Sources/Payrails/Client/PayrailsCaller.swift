@@ -27,7 +27,7 @@ struct PayrailsCaller: Sendable {
         let deadline = clock.now() + call.timeout
         var refused: AccessToken?
         while true {
-            if let refusal = await limiter.admit(until: deadline) { return .refused(refusal) }
+            // The token first: calls that took their places and then waited for one would all leave together.
             let token: AccessToken
             switch await tokens.token(insteadOf: refused, until: deadline) {
             case .done(let usable): token = usable
@@ -35,9 +35,13 @@ struct PayrailsCaller: Sendable {
             case .unknown(let doubt):
                 return .refused(Refusal(kind: .notSent, detail: "no access token: \(doubt.detail)"))
             }
+            guard clock.now() < deadline else {
+                return .refused(Refusal(kind: .notSent, detail: "no time was left after waiting for a token"))
+            }
+            if let refusal = await limiter.admit(until: deadline) { return .refused(refusal) }
             let remaining = deadline - clock.now()
             guard remaining > .zero else {
-                return .refused(Refusal(kind: .notSent, detail: "no time was left after waiting for a token"))
+                return .refused(Refusal(kind: .notSent, detail: "no time was left after waiting for a place"))
             }
             let response: HTTPClientResponse
             do {
