@@ -27,7 +27,7 @@ struct PacedRenewals {
         let before = sandbox.calls.count
         await withTaskGroup { group in
             for _ in 0..<processes {
-                group.addTask { _ = try? ServiceProcess.runToEnd(["renew"], environment) }
+                group.addTask { await ServiceProcess.runBeside(["renew"], environment) }
             }
         }
         let (seconds, _) = (ContinuousClock.now - began).components

@@ -136,6 +136,17 @@ final class ServiceProcess: @unchecked Sendable {
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// The same on a thread of its own, whatever it ends with: tasks' threads are few, and who waits on one of them keeps
+    /// a stand-in in this process from answering.
+    static func runBeside(_ arguments: [String], _ environment: [String: String]) async {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                _ = try? runToEnd(arguments, environment)
+                continuation.resume()
+            }
+        }
+    }
+
     private static var program: URL {
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent("lockstep")
     }
