@@ -46,8 +46,8 @@ extension PaymentStore {
     ) async throws -> MoveStart {
         try await transact { transaction in
             guard var checkout = try await transaction.lockCheckout(id) else { return .refused(.notFound) }
-            if checkout.wasPaid { return .refused(.alreadyPaid) }
             if checkout.status == .cancelled { return .refused(.cancelled) }
+            if checkout.wasPaid { return .refused(.alreadyPaid) }
             if checkout.status == .expired || transaction.now >= checkout.expiresAt { return .refused(.expired) }
             if let execution, execution != checkout.currentExecution { return .refused(.superseded) }
             if let version, version != checkout.amountVersion {

@@ -152,6 +152,8 @@ struct EndOfOrderTests {
 
         #expect(try await lockstep.gate(cancelled.execution) == "checkout-cancelled")
         #expect(try await lockstep.session(cancelled).outcome == "409 checkout-cancelled")
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        #expect(try await shop.put("\(cancelled.path)/amount", change, version: 1).outcome == "409 checkout-cancelled")
 
         let refunded = try await lockstep.paidOrder()
         let path = "/v1/executions/\(refunded.execution)"
