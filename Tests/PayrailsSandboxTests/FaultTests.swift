@@ -35,6 +35,21 @@ struct FaultTests {
         Case(kind: .lowercaseHeaders, status: 202, breaks: nil, hasEffect: true, afterwards: 202),
     ]
 
+    @Test("an ignored amount is answered like any other, and the old one stays")
+    func ignoredAmount() async throws {
+        let caller = try await Caller()
+        let id = try await caller.execution()
+        let before = try #require(caller.sandbox.execution(id)?["amount"])
+        let new: JSON = ["amount": ["value": "11.11", "currency": "EUR"]]
+        caller.sandbox.add(SandboxFault(.amountIgnored))
+        let ignored = await caller.call("POST", caller.path(id, "lookup"), new)
+        #expect(ignored.status == 200)
+        #expect(ignored.json["name"] == "lookup")
+        #expect(caller.sandbox.execution(id)?["amount"] == before)
+        #expect(await caller.call("POST", caller.path(id, "lookup"), new).status == 200)
+        #expect(caller.sandbox.execution(id)?["amount"] == new["amount"])
+    }
+
     @Test("each fault does what it says, to the answer and to the money, once", arguments: cases)
     func each(_ example: Case) async throws {
         let caller = try await Caller()

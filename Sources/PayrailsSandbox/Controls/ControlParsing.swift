@@ -20,10 +20,11 @@ extension SandboxFault {
         case "rateLimited": kind = .rateLimited(retryAfterSeconds: json["retryAfter"]?.integer.map { Int($0) })
         case "expiredToken": kind = .expiredToken
         case "lowercaseHeaders": kind = .lowercaseHeaders
+        case "amountIgnored": kind = .amountIgnored
         default:
             throw .invalid(
                 "kind must be one of delay, delayAfter, errorBefore, errorAfter, closeBefore, closeAfter, html, halfBody, "
-                    + "rateLimited, expiredToken, lowercaseHeaders")
+                    + "rateLimited, expiredToken, lowercaseHeaders, amountIgnored")
         }
         var route: SandboxRoute?
         if let name = json["route"]?.string {

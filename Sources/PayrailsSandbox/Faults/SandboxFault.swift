@@ -23,6 +23,8 @@ public struct SandboxFault: Hashable, Sendable {
         case expiredToken
         /// The header names of the answer are in lower case.
         case lowercaseHeaders
+        /// A lookup is answered as always, and the new amount that it brought isn't taken over. Other calls go on as ever.
+        case amountIgnored
     }
 
     /// Which call; nil: any call of the API.
@@ -67,6 +69,7 @@ public struct SandboxFault: Hashable, Sendable {
         case .rateLimited: "rateLimited"
         case .expiredToken: "expiredToken"
         case .lowercaseHeaders: "lowercaseHeaders"
+        case .amountIgnored: "amountIgnored"
         }
     }
 }

@@ -68,6 +68,7 @@ extension PayrailsSandbox {
         }
         if match.route.access == .nobody { return page(match) }
         let query = Query(request.query)
+        let body = if match.route == .lookup, case .amountIgnored = faults { body.without("amount") } else { body }
         return perform { state in
             let response: APIResponse
             var isStored = true
@@ -198,4 +199,12 @@ extension PayrailsSandbox {
     }
 
     private func finish(_ call: Int, status: Int) { note(call) { $0.status = status } }
+}
+
+extension JSON {
+    fileprivate func without(_ name: String) -> JSON {
+        guard var members = object else { return self }
+        members[name] = nil
+        return .object(members)
+    }
 }
