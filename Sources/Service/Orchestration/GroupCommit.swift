@@ -18,30 +18,40 @@ final class GroupCommit<Item: Sendable, Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
     private let maximumBatch: Int
+    private let maximumWaiting: Int
     private let write: @Sendable ([Item]) async -> [Result<Value, any Error>]
 
     /// - Parameters:
     ///   - maximumBatch: how many share a transaction; few enough that what they lock isn't locked for long.
+    ///   - maximumWaiting: how many may wait for the next batch; more are turned away at once, so that nothing piles up.
     ///   - write: gives as many results as it gets items, in their order.
-    init(maximumBatch: Int = 256, write: @escaping @Sendable ([Item]) async -> [Result<Value, any Error>]) {
+    init(
+        maximumBatch: Int = 256, maximumWaiting: Int = .max,
+        write: @escaping @Sendable ([Item]) async -> [Result<Value, any Error>]
+    ) {
         self.maximumBatch = maximumBatch
+        self.maximumWaiting = maximumWaiting
         self.write = write
     }
 
     /// How many wait for the next batch.
     var waiting: Int { state.withLock(\.waiting.count) }
+    /// Whether a batch is being written.
+    var isWriting: Bool { state.withLock(\.isWriting) }
 
     /// Returns once the item is written; the task's cancellation doesn't take it back.
     ///
-    /// - Throws: why it certainly, or possibly, isn't.
+    /// - Throws: why it certainly, or possibly, isn't; ``TooManyWaiting`` where it wasn't tried.
     func add(_ item: Item) async throws -> Value {
         let result = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<Value, any Error>, Never>) in
-            let starts = state.withLock { state in
+            let (isFull, starts) = state.withLock { state in
+                guard state.waiting.count < maximumWaiting else { return (true, false) }
                 state.waiting.append(Waiting(item: item, continuation: continuation))
                 defer { state.isWriting = true }
-                return !state.isWriting
+                return (false, !state.isWriting)
             }
+            if isFull { return continuation.resume(returning: .failure(TooManyWaiting())) }
             if starts { Task { await writeUntilEmpty() } }
         }
         return try result.get()
@@ -61,3 +71,6 @@ final class GroupCommit<Item: Sendable, Value: Sendable>: Sendable {
         }
     }
 }
+
+/// What comes now would wait behind too many others.
+struct TooManyWaiting: Error {}

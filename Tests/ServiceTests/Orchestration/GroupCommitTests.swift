@@ -58,6 +58,25 @@ struct GroupCommitTests {
         #expect(writer.batches.flatMap { $0 }.sorted() == Array(0...6))
     }
 
+    @Test("beyond the limit of those who wait, one more is turned away at once and costs the others nothing")
+    func limit() async throws {
+        let writer = Writer()
+        let commits = GroupCommit<Int, String>(maximumWaiting: 3) { await writer.write($0) }
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask { try await commits.add(0) }
+            #expect(await waitUntil { writer.batches == [[0]] && commits.isWriting })
+            for item in 1...3 { group.addTask { try await commits.add(item) } }
+            #expect(await waitUntil { commits.waiting == 3 })
+            await #expect(throws: TooManyWaiting.self) { try await commits.add(4) }
+            writer.open()
+            let written = try await group.reduce(into: Set<String>()) { $0.insert($1) }
+            #expect(written.count == 4)
+        }
+        #expect(writer.batches.flatMap { $0 }.sorted() == [0, 1, 2, 3])
+        #expect(await waitUntil { !commits.isWriting })
+        #expect(try await commits.add(5) == "item 5")
+    }
+
     @Test("each hears what became of its own, whatever becomes of the others")
     func own() async throws {
         let writer = Writer()

@@ -118,8 +118,12 @@ struct OverloadTests {
                 _ = try await connection.query("LOCK TABLE notifications IN ACCESS EXCLUSIVE MODE")
                 // The first is being written, the others wait for it.
                 group.addTask { try await send(0) }
-                let inUse = "lockstep_database_connections_in_use{pool=\"main\"}"
-                #expect(try await waitUntil { try await gauge(lockstep, inUse) == 1 })
+                #expect(
+                    try await waitUntil {
+                        try await connection.query(
+                            "SELECT FROM pg_locks WHERE relation = 'notifications'::regclass AND NOT granted"
+                        ).count == 1
+                    })
                 for number in 1...5 { group.addTask { try await send(number) } }
                 #expect(try await waitUntil { try await gauge(lockstep, waiting) == 5 })
                 for number in 6..<12 { #expect(try await send(number) == "503 unavailable") }
