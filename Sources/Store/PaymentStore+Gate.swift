@@ -33,27 +33,69 @@ extension PaymentStore {
         }
     }
 
-    /// Answers a question for good, and takes the basket's lease on a `proceed`. Looks at everything again, with the
+    /// A question to which the answer so far is yes.
+    public struct GateOpening: Sendable {
+        public let question: Gate.Question
+        /// The execution's, as ``examineGate(_:within:deadline:)`` found it.
+        public let checkout: CheckoutID
+        /// What the merchant's own check said yes to, where it was asked.
+        public let approved: Gate.Basket?
+        /// After which nobody waits for the answer any more.
+        public let deadline: ContinuousClock.Instant
+
+        public init(
+            question: Gate.Question, checkout: CheckoutID, approved: Gate.Basket?, deadline: ContinuousClock.Instant
+        ) {
+            self.question = question
+            self.checkout = checkout
+            self.approved = approved
+            self.deadline = deadline
+        }
+    }
+
+    public enum GateVerdict: Sendable {
+        /// The lease is taken.
+        case proceed
+        case refused(Gate.Reason)
+        /// Somebody else holds the checkout: whoever wants to know must wait for them.
+        case busy
+    }
+
+    /// Answers questions for good, and takes the basket's lease on each `proceed`. Looks at everything again, with the
     /// checkout's lock: since it was looked at, all of it may have changed.
     ///
-    /// - Parameters:
-    ///   - checkout: the execution's, as ``examineGate(_:within:deadline:)`` found it.
-    ///   - approved: what the merchant's own check said yes to, where it was asked.
-    /// - Returns: nil to proceed, or the reason against it.
-    public func openGate(
-        _ question: Gate.Question, of checkout: CheckoutID, approved: Gate.Basket?,
-        deadline: ContinuousClock.Instant
-    ) async throws -> Gate.Reason? {
-        try await transact(deadline: deadline) { transaction in
-            guard let (subject, execution) = try await transaction.lockGateSubject(question.execution, of: checkout)
-            else { return .unknownExecution }
-            let refusal = Gate.refusal(
-                of: question, checkout: subject, execution: execution, approved: approved, now: transaction.now)
-            if let refusal { return refusal }
-            if !subject.isLeased(to: execution.id, at: transaction.now) {
-                try await transaction.lease(subject.id, to: execution.id)
+    /// All of them share a transaction, and so its round trips and its commit.
+    ///
+    /// - Parameter waits: whether to wait for those who hold one of the checkouts; many together shouldn't.
+    /// - Returns: as many as there are openings, in their order.
+    public func openGates(_ openings: [GateOpening], waits: Bool) async -> [Result<GateVerdict, any Error>] {
+        // By the latest deadline: one that has little time left must not take the others'.
+        await together(openings, deadline: openings.map(\.deadline).max()) { transaction, openings in
+            let subjects = try await transaction.lockGateSubjects(openings.map(\.checkout), waits: waits)
+            var checkouts = subjects.checkouts
+            var leases: [CheckoutID: ExecutionID] = [:]
+            let verdicts = openings.map { opening in
+                // Whoever asked has been refused meanwhile, and a lease would only keep the basket from them.
+                guard opening.deadline > .now else { return GateVerdict.refused(.internal) }
+                guard let checkout = checkouts[opening.checkout] else {
+                    return waits ? .refused(.unknownExecution) : .busy
+                }
+                let stored = subjects.executions[.checkout(checkout.id)]?.first {
+                    $0.execution.id == opening.question.execution
+                }
+                guard let execution = stored?.execution else { return .refused(.unknownExecution) }
+                let refusal = Gate.refusal(
+                    of: opening.question, checkout: checkout, execution: execution, approved: opening.approved,
+                    now: transaction.now)
+                if let refusal { return .refused(refusal) }
+                if !checkout.isLeased(to: execution.id, at: transaction.now) {
+                    checkouts[checkout.id]?.lease = transaction.newLease(to: execution.id)
+                    leases[checkout.id] = execution.id
+                }
+                return .proceed
             }
-            return nil
+            try await transaction.lease(leases)
+            return verdicts
         }
     }
 }
@@ -67,22 +109,8 @@ extension Checkout {
 extension Transaction {
     /// An execution with its facts and its checkout, in one round trip.
     fileprivate func readGateSubject(_ execution: ExecutionID) async throws -> (Checkout, CheckoutExecution)? {
-        try await gateSubject(execution, Self.checkoutQuery(of: execution))
-    }
-
-    /// The same with the checkout locked. Each statement sees what was committed before it began, so that the facts are
-    /// those of after the lock.
-    fileprivate func lockGateSubject(
-        _ execution: ExecutionID, of checkout: CheckoutID
-    ) async throws -> (Checkout, CheckoutExecution)? {
-        try await gateSubject(execution, Self.lockQuery(checkout))
-    }
-
-    private func gateSubject(
-        _ execution: ExecutionID, _ checkoutQuery: PostgresQuery
-    ) async throws -> (Checkout, CheckoutExecution)? {
-        let results = try await connection.pipeline([
-            checkoutQuery, Self.executionQuery(execution), Self.factsQuery(of: execution),
+        let results = try await pipeline([
+            Self.checkoutQuery(of: execution), Self.executionQuery(execution), Self.factsQuery(of: execution),
         ])
         guard let checkout = try results[0].first.map(Self.checkout(from:)), let row = results[1].first,
             let (owner, stored) = try Self.execution(from: row, facts: try Self.facts(from: results[2])),
@@ -91,17 +119,41 @@ extension Transaction {
         return (checkout, stored.execution)
     }
 
-    /// Takes the basket's lease. Nothing else follows from it: no fact is new, and at its expiry the checkout is looked
-    /// at in any case.
-    fileprivate func lease(_ checkout: CheckoutID, to execution: ExecutionID) async throws {
+    /// The checkouts, locked, each with its executions and their facts, in one round trip. Each statement sees what was
+    /// committed before it began, so that the facts are those of after the lock.
+    ///
+    /// - Parameter waits: else those that somebody holds are left out.
+    fileprivate func lockGateSubjects(
+        _ checkouts: [CheckoutID], waits: Bool
+    ) async throws -> (checkouts: [CheckoutID: Checkout], executions: [ExecutionOwner: [StoredExecution]]) {
+        let ids = Array(Set(checkouts.map(\.uuid)))
+        let results = try await pipeline([
+            Self.lockQuery(ids, waits: waits), Self.executionsQuery("checkout_id", ids),
+            Self.factsQuery("checkout_id", ids),
+        ])
+        var executions: [ExecutionOwner: [StoredExecution]] = [:]
+        try Self.collect(results[1], facts: results[2], into: &executions)
+        let locked = try results[0].map(Self.checkout(from:))
+        return (Dictionary(locked.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first }), executions)
+    }
+
+    fileprivate func newLease(to execution: ExecutionID) -> GateLease {
+        GateLease(execution: execution, until: now + policy.gateLease)
+    }
+
+    /// Takes baskets' leases. Nothing else follows from it: no fact is new, and at its expiry a checkout is looked at in
+    /// any case.
+    fileprivate func lease(_ leases: [CheckoutID: ExecutionID]) async throws {
+        guard !leases.isEmpty else { return }
+        let (checkouts, executions) = (leases.map(\.key.uuid), leases.map(\.value.uuid))
         // A payment is about to start: if nothing is heard of it soon, ask.
         let look = now + policy.healing.pending.delay(before: 0, jitter: 0)
-        _ = try await connection.pipeline([
+        _ = try await pipeline([
             """
-            UPDATE checkouts SET lease_execution_id = \(execution.uuid), lease_until = \((now + policy.gateLease).stored)
-            WHERE id = \(checkout.uuid)
+            UPDATE checkouts SET lease_execution_id = lease.execution, lease_until = \((now + policy.gateLease).stored)
+            FROM unnest(\(checkouts), \(executions)) AS lease(checkout, execution) WHERE id = lease.checkout
             """,
-            "UPDATE executions SET check_at = \(look.stored) WHERE id = \(execution.uuid)",
+            "UPDATE executions SET check_at = \(look.stored) WHERE id = ANY(\(executions))",
         ])
     }
 }

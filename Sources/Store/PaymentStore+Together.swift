@@ -5,18 +5,21 @@ extension PaymentStore {
     /// Does many things in one transaction. Where one of them is bad, each in a transaction of its own, so that only that
     /// one fails.
     ///
-    /// - Parameter body: gives as many results as it gets items, in their order.
+    /// - Parameters:
+    ///   - deadline: after which nobody waits for it any more; nil: the pool's own.
+    ///   - body: gives as many results as it gets items, in their order.
     func together<Item: Sendable, Value: Sendable>(
-        _ items: [Item], _ body: @Sendable (Transaction, [Item]) async throws -> [Value]
+        _ items: [Item], deadline: ContinuousClock.Instant? = nil,
+        _ body: @Sendable (Transaction, [Item]) async throws -> [Value]
     ) async -> [Result<Value, any Error>] {
         guard !items.isEmpty else { return [] }
         do {
-            let values = try await transact { try await body($0, items) }
+            let values = try await transact(deadline: deadline) { try await body($0, items) }
             precondition(values.count == items.count, "as many results as items")
             return values.map { .success($0) }
         } catch let error where error.isAboutOne && items.count > 1 {
             var results: [Result<Value, any Error>] = []
-            for item in items { results += await together([item], body) }
+            for item in items { results += await together([item], deadline: deadline, body) }
             return results
         } catch {
             return items.map { _ in .failure(error) }

@@ -13,14 +13,12 @@ extension Transaction {
     /// The checkout with its row locked until the transaction ends; nil when there is none, and for one whose creation
     /// was refused: nothing may begin on it any more, since its order may have another.
     func lockCheckout(_ id: CheckoutID) async throws -> Checkout? {
-        try await query(Self.lockQuery(id)).first.map(Self.checkout(from:))
-    }
-
-    static func lockQuery(_ id: CheckoutID) -> PostgresQuery {
-        """
-        SELECT \(unescaped: columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
-        FOR UPDATE
-        """
+        try await query(
+            """
+            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = \(id.uuid) AND released_at IS NULL
+            FOR UPDATE
+            """
+        ).first.map(Self.checkout(from:))
     }
 
     /// The same for many, always in the order of their ids.
@@ -32,6 +30,14 @@ extension Transaction {
             ORDER BY id FOR UPDATE
             """
         ).map(Self.checkout(from:))
+    }
+
+    /// - Parameter waits: else those that somebody holds are left out.
+    static func lockQuery(_ ids: [UUID], waits: Bool) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM checkouts WHERE id = ANY(\(ids)) AND released_at IS NULL
+        ORDER BY id FOR UPDATE \(unescaped: waits ? "" : "SKIP LOCKED")
+        """
     }
 
     func readCheckout(_ id: CheckoutID) async throws -> Checkout? {

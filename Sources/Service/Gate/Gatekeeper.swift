@@ -11,6 +11,8 @@ import Store
 struct Gatekeeper: Sendable {
     /// Over connections of its own: whatever else fills the database's, customers who pay don't wait for it.
     let store: PaymentStore
+    /// Leases that are taken at the same time share a transaction.
+    let leases: GroupCommit<PaymentStore.GateOpening, PaymentStore.GateVerdict>
     /// Nil where the shop isn't asked.
     let check: MerchantCheck?
     let messages: GateMessages
@@ -68,8 +70,18 @@ struct Gatekeeper: Sendable {
             case .unavailable: return .refuse(.validatorUnavailable)
             }
         }
-        let reason = try await store.openGate(question, of: subject.id, approved: approved, deadline: deadline)
-        return reason.map { Verdict.refuse($0) } ?? .proceed
+        let opening = PaymentStore.GateOpening(
+            question: question, checkout: subject.id, approved: approved, deadline: deadline)
+        var verdict = try await leases.add(opening)
+        if case .busy = verdict, let waited = await store.openGates([opening], waits: true).first {
+            verdict = try waited.get()
+        }
+        return switch verdict {
+        case .proceed: .proceed
+        case .refused(let reason): .refuse(reason)
+        // Nobody knows; not reached, as whoever waits gets a word.
+        case .busy: .refuse(.internal)
+        }
     }
 
     private static func question(_ body: FieldReader) -> Gate.Question {

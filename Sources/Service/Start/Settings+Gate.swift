@@ -51,7 +51,8 @@ extension Settings {
                 identifiers: identifiers, metrics: metrics)
         }
         return Gatekeeper(
-            store: store, check: check, messages: gate.messages, timing: Gatekeeper.Timing(budget: gate.budget),
+            store: store, leases: GroupCommit(maximumBatch: 64) { await store.openGates($0, waits: false) },
+            check: check, messages: gate.messages, timing: Gatekeeper.Timing(budget: gate.budget),
             metrics: metrics)
     }
 }

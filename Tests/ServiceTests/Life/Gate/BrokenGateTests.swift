@@ -87,6 +87,26 @@ struct BrokenGateTests {
         await lockstep.stop()
     }
 
+    @Test("of many who pay at the same moment each basket is held for its own")
+    func manyAtOnce() async throws {
+        let lockstep = try await ServiceHarness.start()
+        var orders: [Order] = []
+        for _ in 0..<24 { orders.append(try await lockstep.order()) }
+        try await withThrowingTaskGroup(of: String.self) { group in
+            // Each twice: the second finds the lease that the first has just taken.
+            for order in orders + orders { group.addTask { try await lockstep.gate(order.execution) } }
+            for try await reason in group { #expect(reason == "proceed") }
+        }
+        let held = try await lockstep.books.query(
+            """
+            SELECT count(*) AS held FROM checkouts JOIN executions ON executions.id = lease_execution_id
+            WHERE executions.checkout_id = checkouts.id AND lease_until > checkouts.created_at AND executions.check_at IS NOT NULL
+            """
+        ).first?.decode("held", as: Int.self)
+        #expect(held == orders.count)
+        await lockstep.stop()
+    }
+
     @Test("with Payrails gone the books still know")
     func payrailsGone() async throws {
         let lockstep = try await ServiceHarness.start(Self.patient)
