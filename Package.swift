@@ -49,6 +49,7 @@ let package = Package(
                 .embedInCode("sql/0008_notification_outcomes.sql"),
                 .embedInCode("sql/0008_notification_outcomes.check.sql"),
                 .embedInCode("sql/0009_renewals.sql"), .embedInCode("sql/0009_renewals.check.sql"),
+                .embedInCode("sql/0010_undated_facts.sql"), .embedInCode("sql/0010_undated_facts.check.sql"),
             ]),
         .target(
             name: "Service",

@@ -40,6 +40,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 9, name: "renewals", script: text(PackageResources._009_renewals_sql),
             check: text(PackageResources._009_renewals_check_sql)),
+        Migration(
+            version: 10, name: "undated_facts", script: text(PackageResources._010_undated_facts_sql),
+            check: text(PackageResources._010_undated_facts_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

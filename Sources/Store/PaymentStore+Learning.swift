@@ -12,19 +12,20 @@ extension PaymentStore {
 
     /// Adds what a reading shows, and plans the next one.
     ///
+    /// - Parameter askedAt: before the provider was asked. Where a reading became due since, it stays so.
     /// - Returns: the reference whose payments must be read too, since only their figures tell how much was moved.
     @discardableResult
-    public func learnReading(_ snapshot: ExecutionSnapshot) async throws -> String? {
+    public func learnReading(_ snapshot: ExecutionSnapshot, askedAt: Timestamp) async throws -> String? {
         try await transact { transaction in
             let id = snapshot.reference.id
             _ = try await transaction.learn(snapshot.facts, about: id)
-            return try await transaction.planCheck(of: id)
+            return try await transaction.planCheck(of: id, askedAt: askedAt)
         }
     }
 
     /// A reading failed: the next one is due by growing patience.
     public func postponeReading(of execution: ExecutionID) async throws {
-        try await transact { transaction in _ = try await transaction.planCheck(of: execution) }
+        try await transact { transaction in _ = try await transaction.planCheck(of: execution, hasFailed: true) }
     }
 
     /// Executions that should be asked about now, the ones due longest first. Each is postponed by the claim itself,
@@ -86,15 +87,20 @@ extension Transaction {
     }
 
     /// The reference of the execution where its payments must be read.
-    fileprivate func planCheck(of execution: ExecutionID) async throws -> String? {
+    ///
+    /// - Parameter hasFailed: then there is a next one in any case: what it was for is still to be known.
+    fileprivate func planCheck(
+        of execution: ExecutionID, askedAt: Timestamp? = nil, hasFailed: Bool = false
+    ) async throws -> String? {
         guard let owner = try await owner(of: execution), let locked = try await lock(owner),
             let stored = try await readExecutions(of: owner).first(where: { $0.execution.id == execution })
         else { return nil }
         let isInDoubt = locked.isInDoubt(about: execution)
         let needsFigures = stored.needsFigures(isInDoubt: isInDoubt)
-        let next = policy.nextReading(
-            of: isInDoubt ? .unknown : stored.execution.state, needsFigures: needsFigures, checks: stored.checks + 1,
-            changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now)
+        var next = policy.nextReading(
+            of: isInDoubt ? .unknown : stored.execution.state, needsFigures: needsFigures || hasFailed,
+            checks: stored.checks + 1, changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now)
+        if let askedAt, let due = stored.checkAt, due >= askedAt, due <= now { next = due }
         _ = try await query(
             "UPDATE executions SET check_at = \(next?.stored), checks = checks + 1 WHERE id = \(execution.uuid)")
         return needsFigures ? stored.execution.merchantReference : nil

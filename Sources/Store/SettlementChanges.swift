@@ -209,7 +209,7 @@ extension SettlementChanges {
             checkAt = policy.nextReading(
                 of: isInDoubt ? .unknown : picture.state, needsFigures: needsFigures, checks: checks,
                 changedAt: hasChanged ? now : stored.changedAt, hasLease: hasLease, now: now)
-        } else if readNow {
+        } else if readNow || stored.facts.contradict(since: now) {
             checkAt = now
         } else if hasChanged || (checkAt == nil && stored.checks == 0) {
             checkAt = policy.healing.next(
@@ -253,6 +253,16 @@ extension StoredExecution {
     /// Whether payment records must tell how much was moved, or whether anything was.
     func needsFigures(isInDoubt: Bool) -> Bool {
         isInDoubt || facts.map(\.fact).needFigures || execution.picture.lacksFigures
+    }
+}
+
+extension [LearnedFact] {
+    /// Whether a notification that came just now makes both a success and a failure of an authorization known. Which of the
+    /// two counts, the statuses tell: also of one that came late, or without its time.
+    fileprivate func contradict(since now: Timestamp) -> Bool {
+        let results = filter { $0.fact.action == "authorize" && $0.fact.phase == .completed }
+        guard results.contains(where: { $0.learnedAt.microseconds >= now.microseconds }) else { return false }
+        return results.contains { $0.fact.success == true } && results.contains { $0.fact.success == false }
     }
 }
 
@@ -300,5 +310,11 @@ extension PaymentOperation {
         guard kind.isLifecycle else { return false }
         let silent = [CancelReason.checkoutCancelled.rawValue, CancelReason.attemptOver.rawValue]
         return kind != .cancel || !silent.contains(intentReason ?? "")
+    }
+
+    /// Whether it was decided here, and not asked for by anyone.
+    public var isOwnCancel: Bool {
+        guard kind == .cancel, let reason = CancelReason(rawValue: intentReason ?? "") else { return false }
+        return reason != .requested
     }
 }

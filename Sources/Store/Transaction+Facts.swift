@@ -50,7 +50,7 @@ extension Transaction {
         return """
             INSERT INTO facts (execution_id, identity, kind, code, action, action_id, phase, success, amount_minor,
                 captured_minor, refunded_minor, currency, reason, action_required, payment_id, payment_method_code,
-                instrument_id, dispute_id, at_seconds, at_nanoseconds, source, learned_at)
+                instrument_id, dispute_id, at_seconds, at_nanoseconds, is_dated, source, learned_at)
             SELECT fact.*, \(now.stored) FROM unnest(\(learned.map(\.execution.uuid)),
                 \(facts.map(\.storedIdentity)), \(facts.map(\.kind.rawValue)), \(facts.map(\.code)),
                 \(facts.map(\.action)), \(facts.map(\.actionID)), \(facts.map { $0.phase?.rawValue }),
@@ -58,7 +58,7 @@ extension Transaction {
                 \(facts.map { $0.refunded?.minor }), \(currency), \(facts.map(\.reason)),
                 \(facts.map(\.actionRequired)), \(facts.map(\.paymentID)), \(facts.map(\.paymentMethodCode)),
                 \(facts.map(\.instrumentID)), \(facts.map(\.disputeID)), \(facts.map(\.at.seconds)),
-                \(facts.map(\.at.nanoseconds)), \(facts.map(\.source.rawValue))) AS fact
+                \(facts.map(\.at.nanoseconds)), \(facts.map(\.isDated)), \(facts.map(\.source.rawValue))) AS fact
             ON CONFLICT DO NOTHING RETURNING execution_id
             """
     }
@@ -66,7 +66,7 @@ extension Transaction {
     private static let columns = """
         execution_id, kind, code, action, action_id, phase, success, amount_minor, captured_minor, refunded_minor, \
         currency, reason, action_required, payment_id, payment_method_code, instrument_id, dispute_id, at_seconds, \
-        at_nanoseconds, source, learned_at
+        at_nanoseconds, is_dated, source, learned_at
         """
 
     /// All that is known of the executions of these checkouts, or charges.
@@ -97,11 +97,12 @@ extension Transaction {
     private static func fact(from row: PostgresRow) throws -> (ExecutionID, LearnedFact) {
         let (
             execution, kind, code, action, actionID, phase, success, amount, captured, refunded, currency, reason,
-            actionRequired, paymentID, methodCode, instrumentID, disputeID, seconds, nanoseconds, source, learnedAt
+            actionRequired, paymentID, methodCode, instrumentID, disputeID, seconds, nanoseconds, isDated,
+            source, learnedAt
         ) = try row.decode(
             (
                 UUID, String, String?, String?, String?, String?, Bool?, Int64?, Int64?, Int64?, String?, String?,
-                String?, String?, String?, String?, String?, Int64, Int32, String, PostgresTimestamp
+                String?, String?, String?, String?, String?, Int64, Int32, Bool, String, PostgresTimestamp
             ).self)
         let fact = Fact(
             kind: try legal(kind, "facts"), code: code, action: action, actionID: actionID,
@@ -111,7 +112,8 @@ extension Transaction {
             refunded: try .optional(minor: refunded, code: currency, table: "facts"), reason: reason,
             actionRequired: actionRequired, paymentID: paymentID, paymentMethodCode: methodCode,
             instrumentID: instrumentID, disputeID: disputeID,
-            at: Timestamp(seconds: seconds, nanoseconds: nanoseconds), source: try legal(source, "facts"))
+            at: Timestamp(seconds: seconds, nanoseconds: nanoseconds), isDated: isDated,
+            source: try legal(source, "facts"))
         return (ExecutionID(execution), LearnedFact(fact: fact, learnedAt: learnedAt.timestamp))
     }
 }

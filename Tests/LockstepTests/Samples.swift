@@ -77,6 +77,17 @@ enum Sample {
     static func checkoutID(_ number: Int = 1) -> CheckoutID { CheckoutID(execution(number).uuid) }
 }
 
+extension Fact {
+    /// The same told without a time: what is known is when it was heard.
+    func heard(after delay: Duration) -> Fact {
+        Fact(
+            kind: kind, code: code, action: action, actionID: actionID, phase: phase, success: success, amount: amount,
+            captured: captured, refunded: refunded, reason: reason, actionRequired: actionRequired,
+            paymentID: paymentID, paymentMethodCode: paymentMethodCode, instrumentID: instrumentID,
+            disputeID: disputeID, at: at + delay, isDated: false, source: source)
+    }
+}
+
 /// The picture of facts, checked to be the same in other orders and with every fact doubled (invariant M6).
 func picture(_ facts: Fact..., sourceLocation: SourceLocation = #_sourceLocation) -> ExecutionPicture {
     let picture = ExecutionPicture(of: facts)

@@ -67,6 +67,8 @@ private struct Timeline {
         var actionIDs: Set<String> = []
         /// Whether a status tells of it.
         var isStamped: Bool
+        /// Whether an action's result was put down to this status.
+        var isTold = false
 
         /// This success, told again after an earlier one.
         func joined(with earlier: Step) -> Step {
@@ -115,14 +117,20 @@ private struct Timeline {
         // Told again, or told later of the same result: nothing new.
         if let previous, previous.signal == signal { return }
         let isResult = signal.rawValue >= Signal.confirmFailure.rawValue
-        let index = stamped.lastIndex { step in
-            step.signal == signal && step.at <= fact.at.uncut && (!isResult || previous.map { step.at > $0.at } ?? true)
+        let own = stamped.indices.filter { stamped[$0].signal == signal && stamped[$0].at <= fact.at.uncut }
+        var index = own.last { place in !isResult || previous.map { stamped[place].at > $0.at } ?? true }
+        if index == nil, isResult, !fact.isDated {
+            // Without a time of its own it has that of its arrival, and may come after what came later. Where each status of
+            // its kind is told of already, it is one of those again, or a status that isn't read yet.
+            index = own.last { !stamped[$0].isTold }
+            if index == nil, !own.isEmpty { return }
         }
         let at: Timestamp
         if let index {
             at = stamped[index].at
             stamped[index].reason = stamped[index].reason ?? fact.reason
-            if let id = fact.actionID { stamped[index].actionIDs.insert(id) }
+            if let id = fact.actionID, fact.isDated || own.count == 1 { stamped[index].actionIDs.insert(id) }
+            if isResult { stamped[index].isTold = true }
         } else {
             // A time that was cut off comes after the statuses of the rest of its second.
             at = stamped.last { $0.at > fact.at && $0.at <= fact.at.uncut }?.at ?? fact.at
@@ -131,7 +139,7 @@ private struct Timeline {
                     at: at, signal: signal, reason: fact.reason, actionIDs: Set([fact.actionID].compactMap(\.self)),
                     isStamped: false))
         }
-        if isResult, let id = fact.actionID { lastResults[id] = (signal, at) }
+        if isResult, let id = fact.actionID, previous.map({ $0.at <= at }) ?? true { lastResults[id] = (signal, at) }
     }
 
     /// Nil: known, and no part of the authorization. The list is the official one of reference 2.7.

@@ -5,7 +5,8 @@ import Basics
 ///
 /// Authorizing (``AuthorizationFold``):
 /// 1. Time is the provider's, to the nanosecond. A notification tells of a status that was stamped before it was sent,
-///    so its place in time is the latest status of its kind at or before it, where one is known.
+///    so its place in time is the latest status of its kind at or before it, where one is known. Of one action that is one
+///    after the result before, or else one that nothing else was told of: a notification without a time may come late.
 /// 2. Of the results of authorizing, the last one counts: success, failure, or a later reversal. But the failure of
 ///    another action than the one that succeeded takes nothing back, and a failed confirmation neither. Nor does one
 ///    that nobody can tell whose it is, where a status tells of the success: a reversal has a status too, to be read.

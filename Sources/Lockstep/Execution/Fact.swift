@@ -45,6 +45,8 @@ public struct Fact: Hashable, Sendable {
     public let disputeID: String?
     /// When it happened, by the provider's clock.
     public let at: Timestamp
+    /// False where nobody told when it happened, and ``at`` is when it was heard.
+    public let isDated: Bool
     public let source: Source
 
     public init(
@@ -52,7 +54,7 @@ public struct Fact: Hashable, Sendable {
         success: Bool? = nil, amount: Money? = nil, captured: Money? = nil, refunded: Money? = nil,
         reason: String? = nil, actionRequired: String? = nil, paymentID: String? = nil,
         paymentMethodCode: String? = nil, instrumentID: String? = nil, disputeID: String? = nil, at: Timestamp,
-        source: Source
+        isDated: Bool = true, source: Source
     ) {
         self.kind = kind
         self.code = code
@@ -70,10 +72,11 @@ public struct Fact: Hashable, Sendable {
         self.instrumentID = instrumentID
         self.disputeID = disputeID
         self.at = at
+        self.isDated = isDated
         self.source = source
     }
 
-    /// What makes two facts the same one: everything but where it was learned.
+    /// What makes two facts the same one: everything but where it was learned, and whether its time was told.
     public var identity: String {
         let parts: [String?] = [
             kind.rawValue, code, action, actionID, phase?.rawValue, success.map(String.init), amount?.description,

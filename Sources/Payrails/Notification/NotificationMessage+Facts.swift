@@ -45,7 +45,7 @@ extension NotificationMessage {
             paymentID: shown?["paymentId"]?.word,
             paymentMethodCode: shown?["paymentMethodCode"]?.word,
             instrumentID: shown?["paymentInstrumentId"]?.word ?? shown?["paymentInstrument"]?["id"]?.word,
-            at: at, source: .notification)
+            at: at, isDated: time != nil, source: .notification)
     }
 
     /// The compositions that the action's success rests on: not the attempts that failed before, and, where

@@ -47,8 +47,11 @@ public struct Orchestrator: Sendable {
     /// - Returns: the reading; nil where the provider couldn't be asked, or doesn't know it.
     @discardableResult
     public func refresh(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
+        let askedAt = store.now
         guard let snapshot = try await read(execution) else { return nil }
-        if let reference = try await store.learnReading(snapshot) { try await readPayments(reference, of: snapshot) }
+        if let reference = try await store.learnReading(snapshot, askedAt: askedAt) {
+            try await readPayments(reference, of: snapshot)
+        }
         return snapshot
     }
 

@@ -133,6 +133,26 @@ struct AuthorizationFoldTests {
                 == S.at(59.8))
     }
 
+    @Test("a result that is told late and without a time takes its place among the statuses")
+    func lateAndUndated() {
+        // Another provider was tried; its failure is heard after the success.
+        let failed = S.completed("authorize", 3.2, success: false, id: "a1", reason: "GenericRejection")
+        let success = S.completed("authorize", 4.2, minor: 5749, id: "a1")
+        let cascade = [S.status("authorizeFailed", 3), S.status("authorizeSuccessful", 4)]
+        #expect(picture(cascade[0], cascade[1], success, failed.heard(after: .seconds(20))).state == .authorized)
+        // A time that was told is what it is: then it is a reversal, whose status wasn't read yet.
+        #expect(
+            picture(cascade[0], cascade[1], success, S.completed("authorize", 23.2, success: false, id: "a1")).state
+                == .failed)
+        // A reversal that was read.
+        let reversed = [S.status("authorizeSuccessful", 3), S.status("authorizeFailed", 60)]
+        let both = [
+            S.completed("authorize", 3.2, minor: 5749, id: "a1").heard(after: .seconds(80)),
+            S.completed("authorize", 60.2, success: false, id: "a1"),
+        ]
+        #expect(picture(reversed[0], reversed[1], both[0], both[1]).state == .failed)
+    }
+
     @Test("a reversed authorization can be authorized again")
     func reversalAndRetry() {
         let facts = [

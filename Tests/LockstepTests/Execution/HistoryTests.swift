@@ -87,6 +87,19 @@ struct HistoryTests {
         }
     }
 
+    @Test("results of authorizing that are told without a time, late and in any order: with one read the end is right")
+    func undatedResults() {
+        forEachHistory("undated") { history, generator in
+            guard history.isReadable else { return nil }
+            let heard = history.notifications.map { fact in
+                guard fact.action == "authorize", fact.phase == .completed else { return fact }
+                return fact.heard(after: .milliseconds(Int.random(in: 0...20_000, using: &generator)))
+            }
+            let facts = history.statuses + heard + history.answers
+            return fault(ExecutionPicture(of: facts), history.end, amounts: false)
+        }
+    }
+
     @Test("some notifications, an earlier read, and one read at the end: the end is right whatever was lost")
     func someFactsAndARead() {
         forEachHistory("some and a read") { history, generator in

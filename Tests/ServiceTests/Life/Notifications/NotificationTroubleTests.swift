@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import PayrailsSandbox
 import Postgres
 import Store
 import TestKit
@@ -16,6 +17,28 @@ struct NotificationTroubleTests {
             {"event":"executionActionCompleted","time":"2026-11-30T08:00:00Z","details":{"action":"capture",\
             "actionId":"\(UUID())","success":false,"execution":{"id":"\(order.execution)"}}}
             """)
+    }
+
+    @Test("a reading that fails is made again, also of an order of which nothing else is to come")
+    func failedReading() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let order = try await lockstep.paidOrder()
+        let id = UUID(uuidString: order.execution)
+        func checkAt() async throws -> PostgresTimestamp? {
+            try await lockstep.books.query("SELECT check_at FROM executions WHERE id = \(id)").first?
+                .decode("check_at", as: PostgresTimestamp?.self) ?? nil
+        }
+        // So long ago that it is left alone, and then somebody wants to know.
+        lockstep.sandbox.add(
+            SandboxFault(.errorBefore(status: 503), on: .getExecution, times: 2, containing: order.execution))
+        let before = lockstep.sandbox.calls(to: .getExecution).count
+        _ = try await lockstep.books.query(
+            """
+            UPDATE executions SET check_at = now(), changed_at = now() - interval '3 days', checks = 0 WHERE id = \(id)
+            """)
+        #expect(await waitUntil { lockstep.sandbox.calls(to: .getExecution).count >= before + 3 })
+        #expect(try await waitUntil { try await checkAt() == nil })
+        await lockstep.stop()
     }
 
     @Test("W15: an error that nobody foresaw is 503 with Retry-After, and what comes again is taken")
