@@ -31,7 +31,7 @@ is_root() { [ "$(id -u)" -eq 0 ]; }
 # Debian names, each with its reason in the README's table.
 build_packages=(libpq-dev libcurl4-openssl-dev libmicrohttpd-dev libssl-dev)
 try_packages=(curl)
-test_packages=(curl openssl python3 nghttp2-server)
+test_packages=(curl openssl python3 nghttp2-server wrk)
 
 package_installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

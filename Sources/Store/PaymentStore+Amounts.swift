@@ -106,7 +106,11 @@ extension PaymentStore {
 
     /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand. So does whoever took
     /// it up since: only that the amount has moved is true whoever saw it.
-    public func finishMove(_ move: PlannedMove, _ result: MoveResult) async throws -> Checkout {
+    ///
+    /// - Parameter shown: which amount the provider has, where it was read.
+    public func finishMove(
+        _ move: PlannedMove, _ result: MoveResult, shown: Money? = nil
+    ) async throws -> Checkout {
         try await transact { transaction in
             guard var checkout = try await transaction.lockCheckout(move.checkout),
                 var operation = try await transaction.lockOperation(move.operation.id)
@@ -125,6 +129,11 @@ extension PaymentStore {
                 operation.state = .failed
                 operation.reason = reason
                 checkout.amountState = .inStep
+                // Neither what it was nor what it should be: somebody else has moved it. The books say so, and nobody pays by
+                // this execution until its amount is moved again.
+                if let shown, shown != checkout.amount {
+                    try await transaction.writeExecutionAmount(shown, of: move.execution.id)
+                }
             case .unknown(let reason):
                 operation.state = .unknown
                 operation.reason = reason

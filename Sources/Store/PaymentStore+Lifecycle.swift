@@ -127,8 +127,9 @@ extension PaymentStore {
         case acknowledged(Acknowledgement)
         case refused(Refusal)
         case unknown(Doubt)
-        /// Nothing was sent, or the provider wants to be asked later: the intent stays, under its key.
-        case later(seconds: Int)
+        /// Nothing was sent, or the provider wants to be asked later: the intent stays, under its key. Nil: with growing
+        /// patience.
+        case later(seconds: Int?)
     }
 
     /// Writes down what became of sending an operation, unless facts decided it in the meantime.
@@ -170,7 +171,7 @@ extension PaymentStore {
                 operation.reason = doubt.kind.rawValue
             case .later(let seconds):
                 operation.state = .prepared
-                dueAt = transaction.now + .seconds(seconds)
+                if let seconds { dueAt = transaction.now + .seconds(seconds) }
             }
             try await transaction.writeOperation(operation, dueAt: dueAt)
             if case .refused = answer, operation.isTold {

@@ -22,7 +22,10 @@ extension Orchestrator {
         switch answer {
         case .done(let shown):
             if shown == planned.amount { return .inStep(try await store.finishMove(planned, .applied)) }
-            return try await look(planned, ifUnchanged: .unknown(reason: "the provider shows another amount"))
+            // A yes is kept under the key, too. Once it came back, an amount that is as it was will stay so.
+            let isStored = planned.operation.reason == Self.notTaken
+            return try await look(
+                planned, ifUnchanged: isStored ? .refused(reason: Self.notTaken) : .unknown(reason: Self.notTaken))
         case .refused(let refusal) where refusal.isPassing:
             // It was sent before where this is another attempt: then only a look tells what that one did.
             guard planned.operation.attempts <= 1 else {
@@ -43,15 +46,17 @@ extension Orchestrator {
         }
     }
 
+    private static let notTaken = "the provider shows another amount"
+
     /// Reads the execution and decides by the amount that it has.
     private func look(_ planned: PlannedMove, ifUnchanged: PaymentStore.MoveResult) async throws -> MoveOutcome {
-        guard let snapshot = try await refresh(planned.execution) else {
+        guard let snapshot = try await refresh(planned.execution), let shown = snapshot.amount else {
             // Not even a refusal stands when the amount can't be seen: a 401 may have followed the effect.
             _ = try await store.finishMove(planned, .unknown(reason: "the execution can't be read"))
             return .unconfirmed
         }
-        if snapshot.amount == planned.amount { return .inStep(try await store.finishMove(planned, .applied)) }
-        let checkout = try await store.finishMove(planned, ifUnchanged)
+        if shown == planned.amount { return .inStep(try await store.finishMove(planned, .applied)) }
+        let checkout = try await store.finishMove(planned, ifUnchanged, shown: shown)
         // What was read may have settled the move by itself: a payment was authorized for one of the two amounts.
         if checkout.amountState == .inStep, checkout.amount == planned.amount { return .inStep(checkout) }
         return checkout.amountState == .inStep ? .refused(checkout) : .unconfirmed

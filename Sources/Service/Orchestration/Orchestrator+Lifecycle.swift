@@ -12,6 +12,14 @@ extension Orchestrator {
         case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
         case .refused(let refusal) where refusal.isPassing:
             answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
+        case .refused(let refusal)
+        where claimed.operation.isOwnCancel && claimed.operation.reason == nil && !refusal.isAboutIntent:
+            // Nobody else would ask again: the customer's money isn't kept because of a page of something in between, or of
+            // our credentials. Where it lasts, it becomes a discrepancy.
+            log.warning(
+                "a cancel got no further than to something before the provider", .operation(claimed.operation.id),
+                .execution(execution.id), .error(refusal))
+            answer = .later(seconds: nil)
         case .refused(let refusal) where claimed.wasSent && !refusal.isAboutIntent:
             answer = .unknown(Doubt(kind: .unreadable, detail: refusal.detail))
         case .refused(let refusal):

@@ -34,7 +34,7 @@ extension Settings {
                 "LOCKSTEP_RENEW_EVERY", .duration,
                 "How often the service charges what is due by itself. Without it, lockstep renew does, by a timer.")
             concurrency = read.usually(
-                "64", "LOCKSTEP_RENEW_CONCURRENCY", .integer(1...512),
+                "256", "LOCKSTEP_RENEW_CONCURRENCY", .integer(1...512),
                 "Subscriptions that one run deals with at once. Where Payrails is sent fewer calls a second than that, as many, but LOCKSTEP_WORK_CONCURRENCY at least."
             )
             expiryZone = read.usually(

@@ -193,7 +193,10 @@ struct Judge {
                     "M1: execution \(id) holds \(balance.outstanding) and isn't the one that is kept (\(kept ?? "none"))"
                 )
             }
-            if let execution = known[id] { findings += compare(execution, balance).map { "\($0) [\(name)]" } }
+            if let execution = known[id] {
+                let differences = compare(execution, balance).map { "\($0) [\(name)]" }
+                if !differences.isEmpty { findings += try await differences + facts(about: id) }
+            }
         }
         if let kept {
             let balance = ledger[kept] ?? Balance()
@@ -223,6 +226,16 @@ struct Judge {
             tell("M5: version \(checkout.amountVersion) was told as \(amounts.map(\.value))")
         }
         return findings
+    }
+
+    /// What is known of an execution, in the order in which it was learned.
+    private func facts(about execution: String) async throws -> [String] {
+        try await simulation.books.pool.query(
+            """
+            SELECT json_strip_nulls(row_to_json(facts))::text AS fact FROM facts
+            WHERE execution_id::text = \(execution) ORDER BY learned_at
+            """
+        ).map { "    " + (try $0.decode("fact", as: String.self)) }
     }
 
     /// The figures of one execution, here and there.

@@ -10,7 +10,8 @@ import Synchronization
 final class SimulatedOrder: Sendable {
     /// What the customer is like.
     enum Habit: String, CaseIterable, Sendable {
-        case pays, leaves, paysInTwoTabs, tipsWhilePaying, isCancelledWhilePaying, comesBack, ignoresTheGate
+        case pays, leaves, paysInTwoTabs, tipsInAnotherTab, paysInAnOldTab, tipsWhilePaying, isCancelledWhilePaying
+        case comesBack, ignoresTheGate
     }
 
     let number: Int
@@ -45,6 +46,15 @@ final class SimulatedOrder: Sendable {
     var verdicts: [String: String] { told.withLock(\.verdicts) }
     private var execution: String? { told.withLock { $0.executions.last } }
     private var amount: Money? { told.withLock(\.amount) }
+    private var page: Page? {
+        told.withLock { told in told.executions.last.map { Page(execution: $0, amount: told.amount) } }
+    }
+
+    /// What a customer sees: by what is paid, and how much. Nil: the SDK takes what Payrails has.
+    private struct Page {
+        let execution: String
+        let amount: Money?
+    }
 
     func live() async {
         var dice = Dice(seed: simulation.seed, actor: number * 10 + 100)
@@ -165,6 +175,18 @@ final class SimulatedOrder: Sendable {
                     }
                 }
             }
+        case .tipsInAnotherTab:
+            // A page that was left open still shows what there was to pay then.
+            guard let old = page else { return }
+            await tip(&dice)
+            await pay(&dice, on: old)
+            await pay(&dice)
+        case .paysInAnOldTab:
+            guard let old = page else { return }
+            await newSession(&dice, "expired")
+            if dice.chance(0.8) { await tip(&dice) }
+            await pay(&dice, on: Page(execution: old.execution, amount: nil), minding: false)
+            if dice.chance(0.5) { await pay(&dice) }
         case .tipsWhilePaying:
             await withTaskGroup { group in
                 for hand in 0..<2 {
@@ -193,8 +215,8 @@ final class SimulatedOrder: Sendable {
         }
     }
 
-    private func newSession(_ dice: inout Dice) async {
-        let body: JSON = dice.chance(0.7) ? ["reason": "expired"] : [:]
+    private func newSession(_ dice: inout Dice, _ reason: JSON? = nil) async {
+        let body: JSON = if let reason { ["reason": reason] } else { dice.chance(0.7) ? ["reason": "expired"] : [:] }
         guard
             let answer = await call(
                 "POST", path + "/session", body, asApp: true,
@@ -221,9 +243,12 @@ final class SimulatedOrder: Sendable {
         await simulation.pause(dice.moment(0...20))
     }
 
-    private func pay(_ dice: inout Dice, minding gate: Bool = true) async {
-        guard let execution, let amount else { return }
-        if gate {
+    /// - Parameters:
+    ///   - old: what the page shows; nil: what the app knows now.
+    private func pay(_ dice: inout Dice, on old: Page? = nil, minding gate: Bool = true) async {
+        guard let page = old ?? page else { return }
+        let (execution, amount) = (page.execution, page.amount)
+        if gate, let amount {
             let body: JSON = [
                 "executionId": .string(execution), "paymentMethodCode": "card", "amount": amount.json,
             ]

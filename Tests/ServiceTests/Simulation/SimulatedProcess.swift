@@ -56,10 +56,10 @@ final class SimulatedProcess: Sendable {
                 metrics: HTTPMetrics(assembly.metrics), clock: clock, identifiers: identifiers,
                 explain: Assembly.explain))
         var pace = Workers.Pace()
-        pace.notifications = .seconds(2)
-        pace.operations = .seconds(2)
-        pace.readings = .seconds(2)
-        pace.settling = .seconds(2)
+        pace.notifications = .seconds(4)
+        pace.operations = .seconds(4)
+        pace.readings = .seconds(4)
+        pace.settling = .seconds(4)
         // Figures for people.
         pace.counting = .seconds(86_400)
         pace.noting = .seconds(86_400)

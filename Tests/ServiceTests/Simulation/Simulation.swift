@@ -65,7 +65,7 @@ final class Simulation: Sendable {
             pool: books.pool, clock: time.wallClock, identifiers: .system(clock: time.wallClock))
         key = try #require(try await store.createKey(name: "shop", scopes: Set(Scope.allCases))).1.reveal
         surroundings = SimulatedProcess.Surroundings(
-            settings: try Settings(environment: Self.environment(books, sandbox)), time: time,
+            settings: try Settings(environment: Self.environment(books, sandbox, &dice)), time: time,
             link: SimulatedLink(
                 sandbox: sandbox, time: time,
                 trouble: LinkTrouble(Dice(seed: seed, actor: -4), unreachable: plan.unreachable)),
@@ -106,15 +106,20 @@ final class Simulation: Sendable {
     }
 
     /// What an operator would set, with less patience than usual, so that much happens in little time.
-    private static func environment(_ books: SimulatedBooks, _ sandbox: PayrailsSandbox) -> [String: String] {
+    private static func environment(
+        _ books: SimulatedBooks, _ sandbox: PayrailsSandbox, _ dice: inout Dice
+    ) -> [String: String] {
         [
-            "LOCKSTEP_LISTEN": "127.0.0.1:0", "LOCKSTEP_DATABASE_URL": books.url, "LOCKSTEP_DATABASE_POOL_SIZE": "4",
+            "LOCKSTEP_LISTEN": "127.0.0.1:0", "LOCKSTEP_DATABASE_URL": books.url,
+            "LOCKSTEP_DATABASE_POOL_SIZE": dice.pick(["2", "4"]),
             "PAYRAILS_BASE_URL": sandbox.baseURL, "PAYRAILS_CLIENT_ID": sandbox.clientID,
             "PAYRAILS_CLIENT_SECRET": sandbox.clientSecret, "PAYRAILS_WORKSPACE_ID": sandbox.workspaceID,
             "PAYRAILS_REQUESTS_PER_SECOND": "0", "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)",
             "LOCKSTEP_HEAL_PENDING": "2s,4s,8s,16s,32s,2m", "LOCKSTEP_HEAL_UNKNOWN": "1s,2s,4s,8s,16s,1m",
             "LOCKSTEP_GATE_LEASE_SECONDS": "30", "LOCKSTEP_INIT_FRESH_SECONDS": "15",
             "LOCKSTEP_FAILURE_SETTLE_SECONDS": "10", "LOCKSTEP_RETURN_URL": "https://shop.example/return",
+            // Where reading doesn't ask Payrails, what was lost is found by healing alone.
+            "LOCKSTEP_STALE_SECONDS": dice.pick(["0", "10"]),
         ]
     }
 
@@ -180,8 +185,8 @@ final class Simulation: Sendable {
     func run() async -> [String] {
         let flow = Task { await time.run() }
         var dice = Dice(seed: seed, actor: -2)
-        let orders = (0..<dice.number(4...8)).map { SimulatedOrder(number: $0, simulation: self) }
-        let members = SimulatedMembers(count: dice.chance(0.5) ? dice.number(1...4) : 0, simulation: self)
+        let orders = (0..<dice.number(2...6)).map { SimulatedOrder(number: $0, simulation: self) }
+        let members = SimulatedMembers(count: dice.chance(0.4) ? dice.number(1...3) : 0, simulation: self)
         let executioner = Task {
             var dice = Dice(seed: seed, actor: -3)
             while plan.killsAtRandom, !Task.isCancelled {

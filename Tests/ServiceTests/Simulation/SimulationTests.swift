@@ -21,7 +21,7 @@ import Testing
     @Test("whatever goes wrong, in the end the books say what happened to the money")
     func books() async throws {
         let seed = Self.number("SEED") ?? UInt64.random(in: 0...999_999_999)
-        let runs = Self.number("RUNS") ?? (Self.number("SEED") == nil ? 60 : 1)
+        let runs = Self.number("RUNS") ?? (Self.number("SEED") == nil ? 200 : 1)
         let width = min(runs, Self.number("WIDTH") ?? 4)
         print("simulation: seeds \(seed) to \(seed + runs - 1), \(width) at once")
         let began = ContinuousClock.now

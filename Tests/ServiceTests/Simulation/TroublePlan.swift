@@ -37,6 +37,11 @@ struct TroublePlan: Sendable, CustomStringConvertible {
             calls.append(SandboxFault(kind, times: nil, probability: often))
             words.append("\(name) \(often)")
         }
+        if dice.chance(0.2) {
+            let often = dice.pick([0.1, 0.3])
+            calls.append(SandboxFault(.amountIgnored, on: .lookup, times: nil, probability: often))
+            words.append("amount ignored \(often)")
+        }
         for (name, kind) in Self.notificationKinds where dice.chance(0.25) {
             let often = dice.pick([0.1, 0.3, 1])
             notifications.append(SandboxNotificationFault(kind, times: nil, probability: often))

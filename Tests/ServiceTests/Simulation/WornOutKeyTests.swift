@@ -46,6 +46,25 @@ import Testing
         await harness.stop()
     }
 
+    @Test("a page of something in between, or our credentials, don't end the cancel of what nobody owes")
+    func pageBeforeCancel() async throws {
+        let harness = try await ServiceHarness.start()
+        let order = try await harness.order("49.99")
+        let second = try await harness.session(order)
+        try #require(second.status == 200, "\(second.text)")
+        let change: JSON = ["amount": harness.money("60.00")]
+        #expect(try await harness.shop.put("\(order.path)/amount", change, version: 1).outcome == "200")
+        harness.sandbox.add(SandboxFault(.html(status: 403), on: .cancel, containing: order.execution))
+        // The first is answered with a fresh token.
+        harness.sandbox.add(SandboxFault(.expiredToken, on: .cancel, times: 2, containing: order.execution))
+        try harness.pay(order.execution)
+        #expect(try await harness.tells("checkout.mismatch_cancelled", order))
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.voidedMinor == 4999)
+        #expect(harness.sandbox.calls(to: .cancel).count >= 4)
+        #expect(Set(harness.sandbox.calls(to: .cancel).map(\.key)).count == 1)
+        await harness.stop()
+    }
+
     private func capture(_ order: Order, _ value: String, _ harness: ServiceHarness) async throws -> String {
         let answer = try await harness.shop.post(
             "/v1/executions/\(order.execution)/capture", ["amount": harness.money(value)], key: freshWord("capture"))

@@ -1,4 +1,5 @@
 import Basics
+import Lockstep
 import PayrailsSandbox
 import TestKit
 import Testing
@@ -114,6 +115,60 @@ struct UnknownAmountTests {
         try lockstep.pay(order.execution)
         #expect(try await lockstep.becomes("paid", order))
         #expect(try await lockstep.events(order, atLeast: 2) == ["checkout.created", "checkout.paid"])
+    }
+
+    @Test("a yes that changed nothing is found out: nobody pays meanwhile, then the books stay and the gate opens")
+    func yesWithoutEffect() async throws {
+        let lockstep = try await Self.withWorkers.value
+        let order = try await lockstep.order()
+        lockstep.sandbox.add(SandboxFault(.amountIgnored, on: .lookup, containing: order.execution))
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        #expect(
+            try await lockstep.shop.put("\(order.path)/amount", change, version: 1).outcome == "503 amount-unconfirmed")
+        #expect(try await waitUntil { try await lockstep.checkout(order)["amountState"] == "inStep" })
+        let checkout = try await lockstep.checkout(order)
+        #expect(checkout["amount"] == lockstep.money("49.99"))
+        #expect(checkout["amountVersion"]?.integer == 1)
+        #expect(lockstep.sandbox.execution(order.execution)?["amount"] == lockstep.money("49.99"))
+        #expect(try await lockstep.gate(order.execution) == "proceed")
+    }
+
+    @Test("an amount that was moved in the portal isn't taken for the one before: nobody pays it until it moves again")
+    func movedByOthers() async throws {
+        let lockstep = try await Self.withWorkers.value
+        let order = try await movedInThePortal(lockstep)
+        #expect(try await lockstep.checkout(order)["amount"] == lockstep.money("49.99"))
+        #expect(try await lockstep.gate(order.execution) == "amount-not-in-step")
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        #expect(try await lockstep.shop.put("\(order.path)/amount", change, version: 1).outcome == "200")
+        #expect(lockstep.sandbox.execution(order.execution)?["amount"] == lockstep.money("60.00"))
+        #expect(try await lockstep.gate(order.execution) == "proceed")
+    }
+
+    @Test("what is paid of an amount that was moved in the portal is taken back and told, and a new session is paid")
+    func movedByOthersAndPaid() async throws {
+        let lockstep = try await Self.withWorkers.value
+        let order = try await movedInThePortal(lockstep)
+        try lockstep.pay(order.execution)
+        #expect(try await lockstep.tells("checkout.mismatch_cancelled", order))
+        let session = try await lockstep.session(order)
+        try #require(session.status == 200, "\(session.text)")
+        try lockstep.pay(try #require(session.json["executionId"]?.string))
+        #expect(try await lockstep.becomes("paid", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 2, held: 4999, voided: 5500))
+    }
+
+    /// An order of 49.99 whose amount is 55.00 at Payrails, as a change to 60.00 that Payrails refuses has found out.
+    private func movedInThePortal(_ lockstep: ServiceHarness) async throws -> Order {
+        let order = try await lockstep.order()
+        let euro = try #require(Currency(code: "EUR"))
+        let other = try Money(value: "55.00", currency: euro)
+        try #require(lockstep.sandbox.moveAmount(order.execution, to: other).isAccepted)
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .lookup, containing: order.execution))
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        let reply = try await lockstep.shop.put("\(order.path)/amount", change, version: 1)
+        #expect(reply.outcome == "502 amount-refused")
+        return order
     }
 
     @Test("what never reached Payrails is sent again under its key, and then it happened")

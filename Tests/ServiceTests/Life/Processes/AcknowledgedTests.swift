@@ -46,6 +46,32 @@ struct AcknowledgedTests {
         await lockstep.stop()
     }
 
+    @Test("kill -9 of the service while wrk posts as fast as it can")
+    func serviceKilledUnderLoad() async throws {
+        let lockstep = try await ServiceHarness.start(Self.withoutHealing, parts: nil)
+        for round in 1...Self.rounds {
+            let program = try await lockstep.startProgram()
+            let (orders, held) = try await lockstep.heldBack(orders: Self.orders)
+            // The same again with other bytes is another notification: enough of them to be cut off in the middle.
+            let notifications = held.flatMap { notification in
+                (0..<12).map { SignedNotification(notification.body + Data(repeating: 0x20, count: $0)) }
+            }.shuffled()
+            let load = try LoadOfNotifications(notifications, to: program.baseURL + ServiceHarness.endpoint)
+            let enough = enough(of: notifications)
+            #expect(await waitUntil { load.acknowledged.count >= enough })
+            #expect(await program.end(by: SIGKILL).status == 128 + SIGKILL)
+            await load.stop()
+            let acknowledged = load.acknowledged
+            print("kill \(round): wrk was answered \(acknowledged.count) of \(notifications.count) before it")
+            let next = try await lockstep.startProgram()
+            #expect(try await waitUntil { try await lockstep.areInEffect(acknowledged) })
+            await Postman(held).deliver(to: next.stranger)
+            #expect(try await waitUntil { try await lockstep.areDone(orders) })
+            await next.end(by: SIGKILL)
+        }
+        await lockstep.stop()
+    }
+
     @Test("W14: an immediate stop of the database under them: 503 until it is back, and no 200 is lost")
     func databaseKilled() async throws {
         let cluster = try await PostgresCluster.startOwn()
