@@ -209,7 +209,7 @@ extension SettlementChanges {
             checkAt = policy.nextReading(
                 of: isInDoubt ? .unknown : picture.state, needsFigures: needsFigures, checks: checks,
                 changedAt: hasChanged ? now : stored.changedAt, hasLease: hasLease, now: now)
-        } else if readNow || stored.facts.contradict(since: now) {
+        } else if readNow || stored.facts.callForReading(since: now) {
             checkAt = now
         } else if hasChanged || (checkAt == nil && stored.checks == 0) {
             checkAt = policy.healing.next(
@@ -257,12 +257,21 @@ extension StoredExecution {
 }
 
 extension [LearnedFact] {
-    /// Whether a notification that came just now makes both a success and a failure of an authorization known. Which of the
-    /// two counts, the statuses tell: also of one that came late, or without its time.
-    fileprivate func contradict(since now: Timestamp) -> Bool {
-        let results = filter { $0.fact.action == "authorize" && $0.fact.phase == .completed }
-        guard results.contains(where: { $0.learnedAt.microseconds >= now.microseconds }) else { return false }
-        return results.contains { $0.fact.success == true } && results.contains { $0.fact.success == false }
+    /// Whether something that came just now can only be put in its place by what the provider shows.
+    ///
+    /// A success and a failure of an authorization are both known: which of the two counts, the statuses tell, also of one
+    /// that came late or without its time. And a capture or refund is told after others were known by payment records alone:
+    /// whether it is one of those, or comes on top, neither of them says.
+    fileprivate func callForReading(since now: Timestamp) -> Bool {
+        func isNew(_ learned: LearnedFact) -> Bool { learned.learnedAt.microseconds >= now.microseconds }
+        let results = filter { $0.fact.kind == .action && $0.fact.phase == .completed }
+        let isMoveTold = results.contains {
+            isNew($0) && $0.fact.success == true && ["capture", "refund"].contains($0.fact.action)
+        }
+        if isMoveTold, contains(where: { $0.fact.kind == .payment && !isNew($0) }) { return true }
+        let authorizations = results.filter { $0.fact.action == "authorize" }
+        return authorizations.contains(where: isNew) && authorizations.contains { $0.fact.success == true }
+            && authorizations.contains { $0.fact.success == false }
     }
 }
 

@@ -65,6 +65,29 @@ import Testing
         await harness.stop()
     }
 
+    @Test("a refund that is told, after one that only the payment's figures told of, comes on top of it")
+    func toldAfterFigures() async throws {
+        let harness = try await ServiceHarness.start()
+        let order = try await harness.paidOrder("49.99")
+        let captured = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: captured))
+        func refund(_ value: String) async throws {
+            let answer = try await harness.shop.post(
+                "/v1/executions/\(order.execution)/refund", ["amount": harness.money(value)], key: freshWord("refund"))
+            try #require(answer.status == 202, "\(answer.text)")
+        }
+        func refunded() async throws -> JSON? {
+            try await harness.execution(order.execution)["amounts"]?["refunded"]
+        }
+        harness.sandbox.add(SandboxNotificationFault(.lost, times: nil))
+        try await refund("1.50")
+        #expect(try await waitUntil { try await refunded() == harness.money("1.50") })
+        harness.sandbox.clearFaults()
+        try await refund("1.90")
+        #expect(try await waitUntil { try await refunded() == harness.money("3.40") })
+        await harness.stop()
+    }
+
     private func capture(_ order: Order, _ value: String, _ harness: ServiceHarness) async throws -> String {
         let answer = try await harness.shop.post(
             "/v1/executions/\(order.execution)/capture", ["amount": harness.money(value)], key: freshWord("capture"))
