@@ -41,7 +41,7 @@ public struct HTTPClientResponse: Sendable {
     public let httpVersion: String
     /// The connection that it first went out on ended without an answer, so it was sent again: the server may have
     /// acted on the first sending, whatever this answer to the second one says.
-    public let wasResent: Bool
+    public var wasResent: Bool
 
     public init(status: Int, headers: HTTPHeaders, body: Data, httpVersion: String, wasResent: Bool = false) {
         self.status = status

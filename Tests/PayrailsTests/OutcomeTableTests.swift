@@ -164,6 +164,54 @@ struct OutcomeTableTests {
         #expect(transport.calls.count == 2, "the client never tries again by itself")
     }
 
+    @Test(
+        "W10: what is said to a second sending is no refusal of the first, unless Payrails looked at its key",
+        arguments: [
+            ([.json(429, Samples.error("request.rate-limit"))], .unknown(.connectionLost)),
+            ([.json(403, "")], .unknown(.connectionLost)), ([.json(400, Samples.error)], .refused(.rejected)),
+            // The token was refused the second time: whatever comes of the call with a fresh one, the first is open.
+            ([.json(401, "{}"), .json(401, "{}")], .unknown(.connectionLost)),
+            ([.json(401, "{}"), .json(429, Samples.error("request.rate-limit"))], .unknown(.connectionLost)),
+            ([.json(401, "{}"), .html(403)], .unknown(.connectionLost)),
+            ([.json(401, "{}"), .json(400, Samples.error)], .refused(.rejected)),
+        ] as [([HTTPClientResponse], Expected)])
+    func secondSending(_ answers: [HTTPClientResponse], _ expected: Expected) async throws {
+        let reference = try #require(Samples.reference)
+        let key = try #require(Samples.key)
+        let transport = ScriptedTransport { _, index throws(HTTPClientError) in
+            var answer = answers[index]
+            // Only the first request's connection ended and was made anew.
+            answer.wasResent = index == 0
+            return answer
+        }
+        let client = PayrailsClient(.test { $0.maximumRateLimitPause = .zero }, transport: transport)
+        #expect(OutcomeTableTests.kind(await client.capture(reference, CaptureRequest(), key: key)) == expected)
+        #expect(transport.calls.count == answers.count)
+    }
+
+    @Test("a second sending stays open where no other token comes, or nothing connects any more")
+    func secondSendingAndNothingMore() async throws {
+        let reference = try #require(Samples.reference)
+        let key = try #require(Samples.key)
+        func outcome(token: Int, fails: Bool) async -> Expected {
+            let transport = ScriptedTransport(
+                token: { _, index throws(HTTPClientError) in
+                    index == token ? .html(502) : .json(200, Samples.token("token-\(index)"))
+                },
+                { _, index throws(HTTPClientError) in
+                    if index == 1, fails { throw .failure(.cannotConnect, sent: false) }
+                    var answer = HTTPClientResponse.json(index == 0 ? 401 : 202, Samples.acknowledgement("capture"))
+                    answer.wasResent = index == 0
+                    return answer
+                })
+            let client = PayrailsClient(.test, transport: transport)
+            return OutcomeTableTests.kind(await client.capture(reference, CaptureRequest(), key: key))
+        }
+        #expect(await outcome(token: 1, fails: false) == .unknown(.connectionLost))
+        #expect(await outcome(token: 9, fails: true) == .unknown(.connectionLost))
+        #expect(await outcome(token: 9, fails: false) == .done)
+    }
+
     @Test("a refusal carries the code, and Retry-After in seconds")
     func refusalDetails() async throws {
         let reference = try #require(Samples.reference)

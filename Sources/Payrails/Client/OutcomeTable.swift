@@ -29,7 +29,7 @@ import Lockstep
 /// | `internal`, `service.unavailable` under any status | unknown `serverError` | same |
 /// | a 4xx whose reason leaves open what the payment provider did, like `workflow.action.failed` after its time-out | unknown `serverError` | same |
 /// | any other 4xx, JSON or not | refused `rejected` | same |
-/// | a 4xx that isn't Payrails' own, to a request that was sent twice | unknown `connectionLost` | as above |
+/// | a 4xx that isn't Payrails' own, 401 or 429, to a request that was sent twice | unknown `connectionLost` | as above |
 /// | 5xx, JSON or not | unknown `serverError` | same |
 enum OutcomeTable {
     enum Verdict: Equatable {
@@ -88,8 +88,10 @@ enum OutcomeTable {
         let body = try? JSON(parsing: response.body)
         let problem = body.flatMap(ProviderProblem.init)
         // Whoever turned the second sending down, the first one may have reached Payrails and taken effect. Payrails'
-        // own words are believed: under the same key it answers as it did the first time.
-        if response.wasResent, changesSomething, problem?.code == nil, (400...499).contains(response.status) {
+        // own words are believed: under the same key it answers as it did the first time. But who calls, and how often, it
+        // looks at before it looks at the key.
+        let isAboutKey = problem?.code != nil && response.status != 401 && response.status != 429
+        if response.wasResent, changesSomething, !isAboutKey, (400...499).contains(response.status) {
             return .unknown(Doubt(kind: .connectionLost, detail: detail(response, problem) + ", to a second sending"))
         }
         switch verdict(status: response.status, problem: problem, changesSomething: changesSomething) {

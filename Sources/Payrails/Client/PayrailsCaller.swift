@@ -26,32 +26,42 @@ struct PayrailsCaller: Sendable {
     func answer(to call: PayrailsCall) async -> Outcome<HTTPClientResponse> {
         let deadline = clock.now() + call.timeout
         var refused: AccessToken?
+        // Whether a sending before this one may have reached Payrails, although the token was refused then.
+        var isInDoubt = false
+        func refusal(_ refusal: Refusal) -> Outcome<HTTPClientResponse> {
+            guard isInDoubt else { return .refused(refusal) }
+            return .unknown(Doubt(kind: .connectionLost, detail: "\(refusal.detail), after a second sending"))
+        }
         while true {
             // The token first: calls that took their places and then waited for one would all leave together.
             let token: AccessToken
             switch await tokens.token(insteadOf: refused, until: deadline) {
             case .done(let usable): token = usable
-            case .refused(let refusal): return .refused(PayrailsCaller.notSent(refusal))
+            case .refused(let reason): return refusal(PayrailsCaller.notSent(reason))
             case .unknown(let doubt):
-                return .refused(Refusal(kind: .notSent, detail: "no access token: \(doubt.detail)"))
+                return refusal(Refusal(kind: .notSent, detail: "no access token: \(doubt.detail)"))
             }
             guard clock.now() < deadline else {
-                return .refused(Refusal(kind: .notSent, detail: "no time was left after waiting for a token"))
+                return refusal(Refusal(kind: .notSent, detail: "no time was left after waiting for a token"))
             }
-            if let refusal = await limiter.admit(until: deadline) { return .refused(refusal) }
+            if let reason = await limiter.admit(until: deadline) { return refusal(reason) }
             let remaining = deadline - clock.now()
             guard remaining > .zero else {
-                return .refused(Refusal(kind: .notSent, detail: "no time was left after waiting for a place"))
+                return refusal(Refusal(kind: .notSent, detail: "no time was left after waiting for a place"))
             }
-            let response: HTTPClientResponse
+            var response: HTTPClientResponse
             do {
                 response = try await transport.send(request(call, token: token, timeout: remaining))
             } catch {
-                return OutcomeTable.outcome(of: error)
+                let outcome: Outcome<HTTPClientResponse> = OutcomeTable.outcome(of: error)
+                if case .refused(let reason) = outcome { return refusal(reason) }
+                return outcome
             }
             if let pause = OutcomeTable.pause(after: response, configuration) { await limiter.pause(for: pause) }
+            if isInDoubt { response.wasResent = true }
             guard response.status == 401, refused == nil else { return .done(response) }
             refused = token
+            isInDoubt = response.wasResent && call.changesSomething
         }
     }
 
