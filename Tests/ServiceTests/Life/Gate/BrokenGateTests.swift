@@ -3,6 +3,7 @@ import Foundation
 import Lockstep
 import PayrailsSandbox
 import Postgres
+import Store
 import TestKit
 import Testing
 
@@ -104,6 +105,29 @@ struct BrokenGateTests {
             """
         ).first?.decode("held", as: Int.self)
         #expect(held == orders.count)
+        await lockstep.stop()
+    }
+
+    @Test("a question whose time is over takes no lease, and takes no time from those that share its transaction")
+    func lateAmongOthers() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let store = PaymentStore(pool: lockstep.books, clock: .system, identifiers: .system(clock: .system))
+        let orders = [try await lockstep.order(), try await lockstep.order()]
+        let openings = try zip(orders, [Duration.seconds(-1), .seconds(60)]).map { order, rest in
+            PaymentStore.GateOpening(
+                question: Lockstep.Gate.Question(
+                    execution: try #require(ExecutionID(order.execution)), paymentMethodCode: "card", amount: nil,
+                    basketVersion: nil),
+                checkout: try #require(CheckoutID(order.checkout)), approved: nil, deadline: .now + rest)
+        }
+        let verdicts = try await store.openGates(openings, waits: false).map { try $0.get() }
+        guard case .refused(.internal) = verdicts[0], case .proceed = verdicts[1] else {
+            Issue.record("\(verdicts)")
+            return
+        }
+        let leased = try await lockstep.books.query("SELECT id FROM checkouts WHERE lease_until IS NOT NULL")
+            .map { try $0.decode("id", as: UUID.self) }
+        #expect(leased == [UUID(uuidString: orders[1].checkout)])
         await lockstep.stop()
     }
 
