@@ -42,6 +42,8 @@ public struct AppliedCount: Sendable {
     public var parked = 0
     public var ignored = 0
     public var dead = 0
+    /// The lowest number among them.
+    var first: Int64?
     public var total: Int { applied + parked + ignored + dead }
 }
 
@@ -73,20 +75,29 @@ extension PaymentStore {
     public func applyNotifications(
         limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
     ) async throws -> AppliedCount {
+        let start = notificationFront.next()
+        let count = try await apply(from: start, limit: limit, read: read)
+        guard notificationFront.note(from: start, first: count.first) else { return count }
+        return try await apply(from: 0, limit: limit, read: read)
+    }
+
+    private func apply(
+        from start: Int64, limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+    ) async throws -> AppliedCount {
         do {
-            return try await applyBatch(limit: limit, only: nil, read: read)
+            return try await applyBatch(limit: limit, from: start, read: read)
         } catch let error where error.isAboutData {
-            return try await applyOneByOne(limit: limit, read: read)
+            return try await applyOneByOne(from: start, limit: limit, read: read)
         }
     }
 
     /// One of a batch is poisoned: each by itself, so that only that one is set aside.
     private func applyOneByOne(
-        limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+        from start: Int64, limit: Int, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
     ) async throws -> AppliedCount {
         var count = AppliedCount()
         let waiting = try await pool.query(
-            "SELECT id FROM waiting_notifications ORDER BY id LIMIT \(limit)")
+            "SELECT id FROM waiting_notifications WHERE id >= \(start) ORDER BY id LIMIT \(limit)")
         for row in waiting {
             let id = try row.decode("id", as: Int64.self)
             do {
@@ -94,6 +105,7 @@ extension PaymentStore {
             } catch let error where error.isAboutData {
                 try await setAside(id, reason: "\(error)")
                 count.dead += 1
+                count.first = count.first ?? id
             }
         }
         return count
@@ -101,15 +113,22 @@ extension PaymentStore {
 
     /// Applies many in one transaction, in as many statements as for one. They are taken out of those that wait first:
     /// until the end of the transaction nobody else sees that, and when it fails they wait again.
+    ///
+    /// - Parameters:
+    ///   - start: the lowest number that is looked for.
+    ///   - only: the only one, if it still waits.
     private func applyBatch(
-        limit: Int, only: Int64?, read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
+        limit: Int, from start: Int64 = 0, only: Int64? = nil,
+        read: @Sendable (_ body: Data, _ receivedAt: Timestamp) -> NotificationMeaning
     ) async throws -> AppliedCount {
         try await transact { transaction in
+            // One bound, not two: of a range that has both, a planner that has no statistics expects so little that it would
+            // sort all that waits to find the first.
             let taken = try await transaction.query(
                 """
                 WITH taken AS (
                     DELETE FROM waiting_notifications WHERE id = ANY(ARRAY(SELECT id FROM waiting_notifications
-                        WHERE id BETWEEN \(only ?? 0) AND \(only ?? .max) ORDER BY id LIMIT \(limit)
+                        WHERE id \(unescaped: only == nil ? ">=" : "=") \(only ?? start) ORDER BY id LIMIT \(limit)
                         FOR UPDATE SKIP LOCKED))
                     RETURNING id, attempts
                 )
@@ -119,10 +138,12 @@ extension PaymentStore {
                 let (id, attempts, body, receivedAt) = try row.decode((Int64, Int32, Data, PostgresTimestamp).self)
                 return TakenNotification(id: id, attempts: attempts, meaning: read(body, receivedAt.timestamp))
             }
-            guard !notifications.isEmpty else { return AppliedCount() }
+            guard let first = notifications.first else { return AppliedCount() }
             let known = try await transaction.learn(
                 notifications.flatMap(\.meaning.facts), hints: Set(notifications.compactMap(\.meaning.hinted)))
-            return try await transaction.finish(notifications, known: known)
+            var count = try await transaction.finish(notifications, known: known)
+            count.first = first.id
+            return count
         }
     }
 
@@ -263,6 +284,7 @@ extension AppliedCount {
         parked += other.parked
         ignored += other.ignored
         dead += other.dead
+        first = first ?? other.first
     }
 }
 

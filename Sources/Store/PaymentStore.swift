@@ -13,6 +13,7 @@ public struct PaymentStore: Sendable {
     let clock: WallClock
     let identifiers: IdentifierSource
     let policy: Policy
+    let notificationFront = QueueFront()
 
     /// What the books decide by.
     public struct Policy: Sendable {

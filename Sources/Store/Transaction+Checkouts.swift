@@ -21,21 +21,20 @@ extension Transaction {
         ).first.map(Self.checkout(from:))
     }
 
-    /// The same for many, always in the order of their ids.
+    /// The same for many, always in the order of their ids; also those whose creation was refused, since something may
+    /// become known of them all the same.
     func lockCheckouts(_ ids: [CheckoutID]) async throws -> [Checkout] {
         guard !ids.isEmpty else { return [] }
-        return try await query(
-            """
-            SELECT \(unescaped: Self.columns) FROM checkouts WHERE id = ANY(\(ids.map(\.uuid)))
-            ORDER BY id FOR UPDATE
-            """
-        ).map(Self.checkout(from:))
+        return try await query(Self.lockQuery(ids.map(\.uuid), includingReleased: true)).map(Self.checkout(from:))
     }
 
-    /// - Parameter waits: else those that somebody holds are left out.
-    static func lockQuery(_ ids: [UUID], waits: Bool) -> PostgresQuery {
+    /// - Parameters:
+    ///   - includingReleased: also those whose creation was refused.
+    ///   - waits: else those that somebody holds are left out.
+    static func lockQuery(_ ids: [UUID], includingReleased: Bool = false, waits: Bool = true) -> PostgresQuery {
         """
-        SELECT \(unescaped: columns) FROM checkouts WHERE id = ANY(\(ids)) AND released_at IS NULL
+        SELECT \(unescaped: columns) FROM checkouts WHERE id = ANY(\(ids))
+        \(unescaped: includingReleased ? "" : "AND released_at IS NULL")
         ORDER BY id FOR UPDATE \(unescaped: waits ? "" : "SKIP LOCKED")
         """
     }
@@ -58,11 +57,11 @@ extension Transaction {
         ).first.map(Self.checkout(from:))
     }
 
-    /// The checkout that an execution belongs to.
-    static func checkoutQuery(of execution: ExecutionID) -> PostgresQuery {
+    /// The checkouts that executions belong to.
+    static func checkoutsQuery(of executions: [UUID]) -> PostgresQuery {
         """
         SELECT \(unescaped: columns) FROM checkouts
-        WHERE id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)) AND released_at IS NULL
+        WHERE id IN (SELECT checkout_id FROM executions WHERE id = ANY(\(executions))) AND released_at IS NULL
         """
     }
 

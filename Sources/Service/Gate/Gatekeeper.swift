@@ -11,8 +11,10 @@ import Store
 struct Gatekeeper: Sendable {
     /// Over connections of its own: whatever else fills the database's, customers who pay don't wait for it.
     let store: PaymentStore
+    /// Questions that come at the same time share a look at the books.
+    let looks: Batcher<PaymentStore.GateInquiry, PaymentStore.GateFinding>
     /// Leases that are taken at the same time share a transaction.
-    let leases: GroupCommit<PaymentStore.GateOpening, PaymentStore.GateVerdict>
+    let leases: Batcher<PaymentStore.GateOpening, PaymentStore.GateVerdict>
     /// Nil where the shop isn't asked.
     let check: MerchantCheck?
     let messages: GateMessages
@@ -55,7 +57,7 @@ struct Gatekeeper: Sendable {
     ) async throws -> Verdict {
         let deadline = request.arrival + timing.answer
         let subject: Checkout
-        switch try await store.examineGate(question, within: own, deadline: deadline) {
+        switch try await looks.add(.init(question: question, scope: own, deadline: deadline)) {
         case .refused(let reason): return .refuse(reason)
         case .leased where check == nil: return .proceed
         // Asked again it is another question to the shop: its stock, or the way to pay, may not be what they were.

@@ -10,13 +10,13 @@ public final class Inbox: Sendable {
         case notStored
     }
 
-    private let commits: GroupCommit<IncomingNotification, Void>
+    private let batcher: Batcher<IncomingNotification, Void>
 
     /// - Parameters:
     ///   - maximumWaiting: how many may wait for the next batch; more are turned away at once.
     ///   - maximumBatch: how many go into one statement.
     public init(store: PaymentStore, log: Log, bell: Bell, maximumWaiting: Int = 4096, maximumBatch: Int = 512) {
-        commits = GroupCommit(maximumBatch: maximumBatch, maximumWaiting: maximumWaiting) { batch in
+        batcher = Batcher(maximumBatch: maximumBatch, maximumWaiting: maximumWaiting) { batch in
             do {
                 _ = try await store.insertNotifications(batch)
                 bell.ring()
@@ -29,14 +29,14 @@ public final class Inbox: Sendable {
     }
 
     /// How many wait to be written.
-    public var backlog: Int { commits.waiting }
+    public var backlog: Int { batcher.waiting }
     /// Whether a batch is being written.
-    var isWriting: Bool { commits.isWriting }
+    var isWriting: Bool { batcher.isWorking }
 
     /// Returns once the notification is on disk, or may not be.
     public func add(_ notification: IncomingNotification) async -> Receipt {
         do {
-            try await commits.add(notification)
+            try await batcher.add(notification)
             return .stored
         } catch {
             // Why a batch wasn't written is in the log; that too many wait is counted by the answers' status.

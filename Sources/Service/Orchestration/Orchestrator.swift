@@ -15,7 +15,7 @@ public struct Orchestrator: Sendable {
     let charging: Charging
     let log: Log
     /// What is learned about attempts of charges, by as many as work on them at once.
-    let steps: GroupCommit<ChargeStep, ChargeStanding>
+    let steps: Batcher<ChargeStep, ChargeStanding>
 
     /// How charges without the customer are made.
     public struct Charging: Sendable {
@@ -39,7 +39,7 @@ public struct Orchestrator: Sendable {
         self.owner = owner
         self.charging = charging
         self.log = log
-        steps = GroupCommit { await store.take($0) }
+        steps = Batcher { await store.take($0) }
     }
 
     /// Asks the provider about an execution and learns what it says.

@@ -29,7 +29,7 @@ public struct RenewalRunner: Sendable {
     let options: Options
     let progress: @Sendable (RenewalSummary) -> Void
     /// What is decided about subscriptions, by as many as are dealt with at once.
-    private let plans: GroupCommit<(renewal: ClaimedRenewal, report: InstrumentReport?), RenewalStep>
+    private let plans: Batcher<(renewal: ClaimedRenewal, report: InstrumentReport?), RenewalStep>
     var store: PaymentStore { orchestrator.store }
     var log: Log { orchestrator.log }
 
@@ -42,7 +42,7 @@ public struct RenewalRunner: Sendable {
         self.run = run
         self.options = options
         self.progress = progress
-        plans = GroupCommit { [orchestrator] in
+        plans = Batcher { [orchestrator] in
             await orchestrator.store.applyRenewals($0, of: run, owner: orchestrator.owner)
         }
     }

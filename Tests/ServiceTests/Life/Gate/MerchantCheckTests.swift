@@ -270,6 +270,35 @@ struct MerchantCheckTests {
         }
     }
 
+    @Test("a database that goes while the shop is asked makes its yes a refusal, within the budget")
+    func databaseGoesMeanwhile() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        let proxy = try FaultyProxy(target: try await PostgresCluster.shared().port, fault: .none)
+        let name = try #require(lockstep.databaseURL.split(separator: "=").last)
+        let shop = try Shop()
+        _ = try await lockstep.startService(
+            .all,
+            [
+                "LOCKSTEP_DATABASE_URL": "\(proxy.connectionString) dbname=\(name)",
+                "LOCKSTEP_PREPAYMENT_BUDGET_MS": "1000", "LOCKSTEP_DRAIN_SECONDS": "1",
+                "LOCKSTEP_PREPAYMENT_HOOK_URL": shop.url, "LOCKSTEP_PREPAYMENT_HOOK_SECRET": Self.secret,
+            ])
+        let order = try await lockstep.order()
+        shop.answer(order) { _ in
+            proxy.setFault(.silence)
+            return HTTPServerResponse(status: 200, headers: [:], body: Data(#"{"valid":true}"#.utf8))
+        }
+        // Only the budget can have ended this: the database stays silent until the answer is there.
+        #expect(try await lockstep.gate(order.execution) == "internal")
+        #expect(shop.questions(order).count == 1)
+        shop.answer(order, 200, #"{"valid":true}"#)
+        proxy.setFault(.none)
+        #expect(try await waitUntil { try await lockstep.gate(order.execution) == "proceed" })
+        await lockstep.stop()
+        proxy.stop()
+        await shop.stop()
+    }
+
     @Test("asked again within its lease, the shop is asked again: it may have sold the last one")
     func again() async throws {
         let order = try await lockstep.order()
