@@ -67,12 +67,8 @@ extension PaymentStore {
                 if let basketVersion { checkout.basketVersion = basketVersion }
                 return .settled(try await transaction.settle(checkout).checkout)
             }
-            // A success whose amount isn't known yet may be a payment by the confirmed amount; a reading will tell.
-            let mayHavePaid = executions.contains {
-                $0.state.holdsMoney && $0.picture.authorized == nil && $0.cancelReason == nil
-            }
             if checkout.lease.map({ transaction.now < $0.until }) ?? false || current?.state.isInFlight ?? false
-                || mayHavePaid
+                || executions.contains(where: \.mayHavePaid)
             {
                 return .refused(.paymentInProgress)
             }
@@ -119,6 +115,12 @@ extension PaymentStore {
             if operation.wasTaken(since: move.operation) {
                 guard case .applied = result else { return checkout }
             }
+            let wasUnknown = operation.state == .unknown
+            var result = result
+            // It moved while a payment of the execution ran, or after one: by which of the two amounts, that alone can tell.
+            if case .applied = result, try await transaction.isBeingPaid(move.execution.id, of: checkout.id) {
+                result = .unknown(reason: "a payment is under way")
+            }
             switch result {
             case .applied:
                 operation.state = .succeeded
@@ -142,6 +144,12 @@ extension PaymentStore {
             try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
             var announcing: [EventType] = []
             if case .applied = result { announcing = [.checkoutAmountChanged] }
+            // Who asked for it was told that nobody knows; now somebody does.
+            if wasUnknown, case .refused = result {
+                try await transaction.insertEvent(
+                    .operationFailed, checkout: checkout.id, execution: move.execution.id,
+                    data: ["operation": operation.json])
+            }
             return try await transaction.settle(checkout, announcing: announcing).checkout
         }
     }
@@ -156,6 +164,12 @@ extension Checkout {
 }
 
 extension Transaction {
+    fileprivate func isBeingPaid(_ execution: ExecutionID, of checkout: CheckoutID) async throws -> Bool {
+        try await readExecutions(of: checkout).contains {
+            $0.execution.id == execution && ($0.execution.state.isInFlight || $0.execution.state.holdsMoney)
+        }
+    }
+
     fileprivate func basketVersion(of operation: OperationID) async throws -> String? {
         try await query("SELECT basket_version FROM operations WHERE id = \(operation.uuid)")
             .first?.decode("basket_version", as: String?.self) ?? nil

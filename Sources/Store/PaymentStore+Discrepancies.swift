@@ -80,15 +80,11 @@ extension PaymentStore {
             let (checkout, charge) = try row.decode((UUID?, UUID?).self)
             return ExecutionOwner(checkout: checkout, charge: charge)
         }
-        var opened = 0
-        for owner in found {
-            opened += try await transact { transaction in
-                guard let locked = try await transaction.lock(owner) else { return 0 }
-                try await transaction.settle(locked)
-                return 1
-            }
+        return try await each(of: found) { transaction, owner in
+            guard let locked = try await transaction.lock(owner) else { return false }
+            try await transaction.settle(locked)
+            return true
         }
-        return opened
     }
 }
 

@@ -104,6 +104,9 @@ extension PaymentStore {
                     of: opening.question, checkout: checkout, execution: execution, approved: opening.approved,
                     now: transaction.now)
                 if let refusal { return .refused(refusal) }
+                // A session before this one may be what pays the order: nobody knows yet how much it holds.
+                let mayBePaid = subjects.executions[.checkout(checkout.id)]?.contains(where: \.execution.mayHavePaid)
+                if mayBePaid ?? false { return .refused(.paymentInProgress) }
                 if !checkout.isLeased(to: execution.id, at: transaction.now) {
                     checkouts[checkout.id]?.lease = transaction.newLease(to: execution.id)
                     leases[checkout.id] = execution.id
@@ -176,7 +179,7 @@ extension Transaction {
             UPDATE checkouts SET lease_execution_id = lease.execution, lease_until = \((now + policy.gateLease).stored)
             FROM unnest(\(checkouts), \(executions)) AS lease(checkout, execution) WHERE id = lease.checkout
             """,
-            "UPDATE executions SET check_at = \(look.stored) WHERE id = ANY(\(executions))",
+            "UPDATE executions SET check_at = \(look.stored), checks = 0 WHERE id = ANY(\(executions))",
         ])
     }
 }

@@ -19,7 +19,7 @@ extension PaymentStore {
         try await transact { transaction in
             let id = snapshot.reference.id
             _ = try await transaction.learn(snapshot.facts, about: id)
-            return try await transaction.planCheck(of: id, askedAt: askedAt)
+            return try await transaction.planCheck(of: id, askedAt: askedAt, shown: snapshot.amount)
         }
     }
 
@@ -52,12 +52,20 @@ extension PaymentStore {
         let checkouts = try await pool.query(
             "SELECT id FROM checkouts WHERE due_at <= \(clock.now().stored) ORDER BY due_at LIMIT \(limit)"
         ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
-        for id in checkouts {
-            try await transact { transaction in
-                if let checkout = try await transaction.lockCheckout(id) { try await transaction.settle(checkout) }
+        var settled = 0
+        var failure: (any Error)?
+        do {
+            settled = try await each(of: checkouts) { transaction, id in
+                guard let checkout = try await transaction.lockCheckout(id) else { return false }
+                try await transaction.settle(checkout)
+                return true
             }
+        } catch {
+            failure = error
         }
-        return try await checkouts.count + settleDueCharges(limit: limit)
+        settled += try await settleDueCharges(limit: limit)
+        if let failure { throw failure }
+        return settled
     }
 
     /// The same for charges alone, in one transaction; where one is bad, each in its own.
@@ -74,6 +82,25 @@ extension PaymentStore {
         for result in results { _ = try result.get() }
         return charges.count
     }
+
+    /// Each in a transaction of its own. One that fails stops no other; the caller hears of it once the others are done.
+    ///
+    /// - Parameter body: whether there was something to do.
+    func each<Item: Sendable>(
+        of items: [Item], _ body: @Sendable (Transaction, Item) async throws -> Bool
+    ) async throws -> Int {
+        var count = 0
+        var failure: (any Error)?
+        for item in items {
+            do {
+                if try await transact({ try await body($0, item) }) { count += 1 }
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        return count
+    }
 }
 
 extension Transaction {
@@ -88,9 +115,11 @@ extension Transaction {
 
     /// The reference of the execution where its payments must be read.
     ///
-    /// - Parameter hasFailed: then there is a next one in any case: what it was for is still to be known.
+    /// - Parameters:
+    ///   - shown: the amount that the reading shows.
+    ///   - hasFailed: then there is a next one in any case: what it was for is still to be known.
     fileprivate func planCheck(
-        of execution: ExecutionID, askedAt: Timestamp? = nil, hasFailed: Bool = false
+        of execution: ExecutionID, askedAt: Timestamp? = nil, shown: Money? = nil, hasFailed: Bool = false
     ) async throws -> String? {
         guard let owner = try await owner(of: execution), let locked = try await lock(owner),
             let stored = try await readExecutions(of: owner).first(where: { $0.execution.id == execution })
@@ -101,9 +130,35 @@ extension Transaction {
             of: isInDoubt ? .unknown : stored.execution.state, needsFigures: needsFigures || hasFailed,
             checks: stored.checks + 1, changedAt: stored.changedAt, hasLease: locked.hasLease(on: execution), now: now)
         if let askedAt, let due = stored.checkAt, due >= askedAt, due <= now { next = due }
+        // Moved by somebody else, in the portal or past us: the books say so, and nobody pays by it until its amount is moved
+        // back or another session is made.
+        if let askedAt, let shown, owner.checkout != nil, stored.execution.state == .created,
+            shown != stored.execution.amount, try await !wasMoved(execution, since: askedAt - Self.clockSkew)
+        {
+            try await writeExecutionAmount(shown, of: execution)
+        }
+        // Asked again and again, and still nobody knows how much it holds: a person must look.
+        if stored.execution.mayHavePaid, now >= stored.changedAt + policy.discrepancies.unresolvedAfter {
+            try await settle(locked)
+        }
         _ = try await query(
             "UPDATE executions SET check_at = \(next?.stored), checks = checks + 1 WHERE id = \(execution.uuid)")
         return needsFigures ? stored.execution.merchantReference : nil
+    }
+}
+
+extension Transaction {
+    /// By how much the clocks of two machines may differ.
+    private static let clockSkew = Duration.seconds(60)
+
+    /// Whether a change of its amount runs, or has ended since: then what a reading showed may be what was before it.
+    private func wasMoved(_ execution: ExecutionID, since moment: Timestamp) async throws -> Bool {
+        try await !query(
+            """
+            SELECT 1 AS one FROM operations WHERE execution_id = \(execution.uuid) AND kind = 'moveAmount'
+                AND (finished_at IS NULL OR finished_at >= \(moment.stored)) LIMIT 1
+            """
+        ).isEmpty
     }
 }
 

@@ -184,8 +184,8 @@ extension PaymentStore {
         }
     }
 
-    /// The provider keeps a 5xx under the operation's key, and the execution and its payments were read since. Where
-    /// they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
+    /// The provider keeps a 5xx under the operation's key, or may keep the key no longer, and the execution and its payments
+    /// were read since. Where they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
     public func rekeyLifecycle(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
             guard let owning = claimed.operation.owner,
@@ -211,6 +211,7 @@ extension PaymentStore {
             operation.key = IdempotencyKey(identifiers.next())
             operation.state = .prepared
             operation.reason = nil
+            operation.sentAt = nil
             try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
         }
     }

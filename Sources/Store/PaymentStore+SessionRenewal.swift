@@ -41,6 +41,10 @@ extension PaymentStore {
             case .moving: return .refused(.amountMoving)
             case .unknown: return .refused(.amountUnconfirmed)
             }
+            // One that may have paid, whichever it is, is looked into: nobody is asked to pay again before that is known.
+            if let paid = executions.first(where: \.execution.mayHavePaid) {
+                return hasAsked ? .busy : .askFirst(paid.execution.reference)
+            }
             if let current = executions.first(where: { $0.execution.id == checkout.currentExecution }) {
                 let isUsable =
                     current.execution.state == .created && current.execution.amount == checkout.amount

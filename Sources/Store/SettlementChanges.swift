@@ -118,10 +118,18 @@ struct SettlementChanges {
 
     private mutating func finishMove(_ move: PaymentOperation?, applied: Bool, _ checkout: Checkout) {
         guard var move else { return }
+        let wasUnknown = move.state == .unknown
         move.state = applied ? .succeeded : .failed
         move.reason = applied ? nil : "the payment was authorized for the amount before"
         finished.append(move)
         if applied, let id = checkout.currentExecution { amounts.append((id, checkout.amount)) }
+        // Who asked for it was told that nobody knows; now somebody does.
+        if !applied, wasUnknown {
+            events.append(
+                Event(
+                    type: .operationFailed, about: .checkout(checkout.id), execution: checkout.currentExecution,
+                    data: ["operation": move.json]))
+        }
     }
 }
 

@@ -57,7 +57,9 @@ struct InstantProvider: PaymentProvider {
     func refund(
         _ execution: ExecutionReference, _ request: RefundRequest, key: IdempotencyKey
     ) async -> Outcome<Acknowledgement> { .refused(Self.nothing) }
-    func findExecutions(merchantReference: String) async -> Outcome<[ExecutionSnapshot]> { .done([]) }
+    func findExecutions(merchantReference: String, workflowCode: String?) async -> Outcome<[ExecutionSnapshot]> {
+        .done([])
+    }
     func listPayments(_ filter: PaymentFilter, after: String?) async -> Outcome<PaymentPage> {
         .done(PaymentPage(records: [], next: nil))
     }

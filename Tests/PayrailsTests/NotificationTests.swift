@@ -205,7 +205,9 @@ struct NotificationTests {
     @Test(
         "M8, S11: an amount that isn't exact is no amount, and the success stays one",
         arguments: [
-            #"{"value":57.49,"currency":"EUR"}"#, #"{"value":"57.490","currency":"EUR"}"#, #"57.49"#, #""57.49""#,
+            #"{"value":57.49,"currency":"EUR"}"#, #"{"value":"57.491","currency":"EUR"}"#, #"57.49"#, #""57.49""#,
+            #"{"value":"500.01","currency":"JPY"}"#, #"{"value":"500.","currency":"JPY"}"#,
+            #"{"value":"57.490x","currency":"EUR"}"#, #"{"value":".00","currency":"JPY"}"#,
             "null",
             #"{"value":"57.49","currency":"eur"}"#, #"{"value":"57.49"}"#, #"{"value":"57.49","currency":"XXX"}"#,
             #"{"value":"-57.49","currency":"EUR"}"#, #"{"value":"5.749e1","currency":"EUR"}"#,
@@ -222,8 +224,11 @@ struct NotificationTests {
     }
 
     @Test(
-        "M2: the currency's own decimals count",
-        arguments: [("500", "JPY", 500), ("1.250", "KWD", 1250), ("100", "EUR", 10_000), ("100.0", "EUR", 10_000)])
+        "M2: the currency's own decimals count, and zeros beyond them are another way to write the same",
+        arguments: [
+            ("500", "JPY", 500), ("1.250", "KWD", 1250), ("100", "EUR", 10_000), ("100.0", "EUR", 10_000),
+            ("500.00", "JPY", 500), ("500.0", "JPY", 500), ("57.490", "EUR", 5749), ("1.2500", "KWD", 1250),
+        ])
     func currencies(_ value: String, _ currency: String, _ minor: Int64) throws {
         let text = NotificationSamples.captureSucceeded
             .replacing(

@@ -174,6 +174,7 @@ struct OutcomeTableTests {
             ([.json(401, "{}"), .json(429, Samples.error("request.rate-limit"))], .unknown(.connectionLost)),
             ([.json(401, "{}"), .html(403)], .unknown(.connectionLost)),
             ([.json(401, "{}"), .json(400, Samples.error)], .refused(.rejected)),
+            ([.json(403, Samples.error("request.forbidden"))], .unknown(.connectionLost)),
         ] as [([HTTPClientResponse], Expected)])
     func secondSending(_ answers: [HTTPClientResponse], _ expected: Expected) async throws {
         let reference = try #require(Samples.reference)

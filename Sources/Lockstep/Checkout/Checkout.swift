@@ -111,6 +111,10 @@ public struct CheckoutExecution: Hashable, Sendable {
     public var id: ExecutionID { reference.id }
     public var state: ExecutionState { picture.state }
 
+    /// It holds money, and nobody knows how much: until a reading tells, it may be what pays the order. A captured amount
+    /// may be a part, and says nothing yet.
+    public var mayHavePaid: Bool { state.holdsMoney && picture.authorized == nil && cancelReason == nil }
+
     public init(
         reference: ExecutionReference, ordinal: Int, merchantReference: String, amount: Money,
         picture: ExecutionPicture, cancelReason: CancelReason? = nil, cancelReported: Bool = false,

@@ -131,9 +131,9 @@ public struct Settlement: Sendable {
         }
         guard checkout.status != .cancelled else { return }
         let current = executions.first { $0.id == checkout.currentExecution }
-        let isInFlight = executions.contains { $0.state.isInFlight && $0.cancelReason == nil }
+        let isInFlight = executions.contains { $0.state.isInFlight && $0.cancelReason == nil || $0.mayHavePaid }
         let isExpired = now >= checkout.expiresAt
-        if let current, current.state.isInFlight {
+        if let current, current.state.isInFlight || current.mayHavePaid {
             // An order that was told to be expired stays so until it is paid, so that nothing is told twice.
             if checkout.status != .expired { checkout.status = .processing }
         } else if let current, current.state == .failed {

@@ -53,11 +53,12 @@ public struct HealingSchedule: Hashable, Sendable {
         case .processing, .needsCustomer: return now + pending.delay(before: checks, jitter: jitter)
         case .unknown: return now + unknown.delay(before: checks, jitter: jitter)
         case .created where hasLease: return now + pending.delay(before: checks, jitter: jitter)
-        case .created, .failed, .authorized, .partiallyCaptured:
-            // Nothing was announced, so the first, quick steps would ask in vain.
+        case .created, .failed, .authorized, .partiallyCaptured, .cancelled:
+            // Nothing was announced, so the first, quick steps would ask in vain. A cancel may have come before the bank's
+            // yes, which nobody may hear of.
             guard now < changedAt + idleLimit else { return nil }
             return now + pending.delay(before: checks + 2, jitter: jitter)
-        case .captured, .partiallyRefunded, .refunded, .cancelled: return nil
+        case .captured, .partiallyRefunded, .refunded: return nil
         }
     }
 }

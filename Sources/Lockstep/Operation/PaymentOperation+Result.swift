@@ -31,7 +31,7 @@ extension PaymentOperation {
     /// The operation as the facts decide it; nil when they say nothing yet.
     ///
     /// A cancel by the state first: what is cancelled is what was wanted, also where another cancel did it and this one
-    /// was refused. Else by the provider's action id where it is known. Where the answer was lost, a capture or refund by
+    /// was refused. Else by the provider's action id where it is known. Where the answer was lost or named none, a capture or refund by
     /// an action of its kind and amount that belongs to no other operation, or by a total that only it can explain.
     public func settled(by picture: ExecutionPicture, others: AccountedActions) -> PaymentOperation? {
         guard !state.isFinal, kind.isLifecycle || kind == .authorize else { return nil }
@@ -51,7 +51,8 @@ extension PaymentOperation {
             settled.finish(success: success, reason: result.reason)
             return settled
         }
-        guard kind != .cancel, state == .unknown, actionID == nil else { return nil }
+        // Acknowledged without the action's id it has none to come.
+        guard kind != .cancel, state == .unknown || state == .acknowledged, actionID == nil else { return nil }
         let unclaimed = picture.actions.filter { id, result in
             result.action == kind.rawValue && result.success == true && !others.actionIDs.contains(id)
                 && (result.amount == nil || result.amount == amount)

@@ -33,7 +33,9 @@ public protocol PaymentProvider: Sendable {
     /// What the provider knows about one execution now. `wait`: return early only when its status changed.
     func readExecution(_ execution: ExecutionReference, wait: ExecutionWait?) async -> Outcome<ExecutionSnapshot>
     /// The executions that carry this reference, newest first.
-    func findExecutions(merchantReference: String) async -> Outcome<[ExecutionSnapshot]>
+    ///
+    /// - Parameter workflowCode: the workflow that they run in; nil: the one that is usual here.
+    func findExecutions(merchantReference: String, workflowCode: String?) async -> Outcome<[ExecutionSnapshot]>
     /// One page of payment records; follow ``PaymentPage/next``.
     func listPayments(_ filter: PaymentFilter, after: String?) async -> Outcome<PaymentPage>
 
@@ -46,6 +48,13 @@ public protocol PaymentProvider: Sendable {
 
     /// Whether the provider lets us in: a fresh token, nothing else. For `lockstep doctor`.
     func checkCredentials() async -> Outcome<Void>
+}
+
+extension PaymentProvider {
+    /// Those of the workflow that is usual here.
+    public func findExecutions(merchantReference: String) async -> Outcome<[ExecutionSnapshot]> {
+        await findExecutions(merchantReference: merchantReference, workflowCode: nil)
+    }
 }
 
 /// An execution and the workflow that it belongs to; both are in the provider's addresses.

@@ -83,7 +83,9 @@ public struct OrderDiscrepancies: Sendable {
         let kind: Discrepancy.Class
         switch execution.cancelReason {
         case nil:
-            guard subject.isHeld else { return }
+            // Held for a person; or so much later nobody could find out how much it is.
+            let isUnread = execution.mayHavePaid && now >= subject.changedAt + rules.unresolvedAfter
+            guard subject.isHeld || isUnread else { return }
             kind = .amountMismatch
         case .mismatch?: kind = .amountMismatch
         case .duplicate?, .checkoutCancelled?, .attemptOver?: kind = .duplicatePayment

@@ -88,9 +88,9 @@ enum OutcomeTable {
         let body = try? JSON(parsing: response.body)
         let problem = body.flatMap(ProviderProblem.init)
         // Whoever turned the second sending down, the first one may have reached Payrails and taken effect. Payrails'
-        // own words are believed: under the same key it answers as it did the first time. But who calls, and how often, it
-        // looks at before it looks at the key.
-        let isAboutKey = problem?.code != nil && response.status != 401 && response.status != 429
+        // own words are believed: under the same key it answers as it did the first time. But who calls, how often, and
+        // whether such a request is let in at all, it looks at before it looks at the key.
+        let isAboutKey = problem?.code != nil && ![401, 403, 405, 429].contains(response.status)
         if response.wasResent, changesSomething, !isAboutKey, (400...499).contains(response.status) {
             return .unknown(Doubt(kind: .connectionLost, detail: detail(response, problem) + ", to a second sending"))
         }

@@ -53,11 +53,13 @@ extension PayrailsClient {
 
     /// In the configured workflow. An answer of which any part can't be read is unknown as a whole: callers conclude
     /// from what is *not* in it that something never happened.
-    public func findExecutions(merchantReference: String) async -> Outcome<[ExecutionSnapshot]> {
+    public func findExecutions(
+        merchantReference: String, workflowCode: String?
+    ) async -> Outcome<[ExecutionSnapshot]> {
         let query = Address.query([
             "filter[merchantReference]": merchantReference, "page[size]": String(configuration.pageSize),
         ])
-        let workflowCode = configuration.workflowCode
+        let workflowCode = workflowCode ?? configuration.workflowCode
         let all = await readAllPages(Address.executions(workflowCode), query: query, what: "a list of executions") {
             json in
             let snapshot = ExecutionReading.snapshot(json, workflowCode: workflowCode, source: .read)

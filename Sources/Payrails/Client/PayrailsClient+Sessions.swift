@@ -18,7 +18,8 @@ extension PayrailsClient {
             "meta": sessionMeta(request),
         ])
         return await change("/merchant/client/init", body: body, key: key, what: "an init with an execution") { json in
-            guard let (payload, decoded) = PayrailsClient.initPayload(json), let execution = decoded.execution,
+            guard let (payload, decoded) = PayrailsClient.initPayload(json, workflowCode: request.workflowCode),
+                let execution = decoded.execution,
                 execution.belongs(to: request.merchantReference, of: request.holderReference)
             else { return nil }
             return Session(payload: payload, execution: execution)
@@ -35,7 +36,7 @@ extension PayrailsClient {
             "workspaceId": configuration.workspaceID.map { .string($0) },
         ])
         return await change("/merchant/client/init", body: body, key: key, what: "an init") { json in
-            PayrailsClient.initPayload(json)?.0
+            PayrailsClient.initPayload(json, workflowCode: configuration.workflowCode)?.0
         }
     }
 
@@ -82,9 +83,9 @@ extension PayrailsClient {
     }
 
     /// `{version, data}`, both as they came, and what is inside.
-    private static func initPayload(_ json: JSON) -> (InitPayload, DecodedInit)? {
+    private static func initPayload(_ json: JSON, workflowCode: String) -> (InitPayload, DecodedInit)? {
         guard let version = json["version"]?.string, let data = json["data"]?.string,
-            let decoded = DecodedInit(data: data)
+            let decoded = DecodedInit(data: data, workflowCode: workflowCode)
         else { return nil }
         return (InitPayload(version: version, data: Secret(data)), decoded)
     }

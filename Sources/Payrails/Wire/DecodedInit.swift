@@ -60,13 +60,15 @@ public struct DecodedInit: Sendable {
     }
 
     /// Nil unless the text is base64 of a JSON object.
-    public init?(data: String) {
+    ///
+    /// - Parameter workflowCode: of the execution, where the payload names none.
+    public init?(data: String, workflowCode: String = "payment-acceptance") {
         guard let bytes = DecodedInit.decodeBase64(data), let json = try? JSON(parsing: bytes), json.object != nil
         else { return nil }
-        self.init(json)
+        self.init(json, workflowCode: workflowCode)
     }
 
-    init(_ json: JSON) {
+    private init(_ json: JSON, workflowCode: String) {
         token = json["token"]?.string.map(Secret.init)
         holderReference = json["holderReference"]?.reference
         type = json["type"]?.word
@@ -76,7 +78,7 @@ public struct DecodedInit: Sendable {
         vault = json["vaultConfiguration"].flatMap(Vault.init)
         let execution = json["execution"]
         self.execution = execution.flatMap {
-            ExecutionReading.snapshot($0, workflowCode: "payment-acceptance", source: .answer)
+            ExecutionReading.snapshot($0, workflowCode: workflowCode, source: .answer)
         }
         holderID = execution?["holderId"]?.word
         workflowVersion = execution?["workflow"]?["version"]?.wholeNumber

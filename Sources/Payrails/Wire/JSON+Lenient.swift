@@ -22,10 +22,13 @@ extension JSON {
         return string
     }
 
-    /// `{"value": "57.49", "currency": "EUR"}`, exactly. A number, a sign, or a digit too many is nil, never rounded.
+    /// `{"value": "57.49", "currency": "EUR"}`, exactly. A number, a sign, or a digit too many is nil, never rounded. Zeros
+    /// beyond the currency's decimals are no more than another way to write it: `"500.00"` is 500 of a currency that has
+    /// none (Payrails writes two decimals where it was sent none, section 4).
     var money: Money? {
-        guard let value = self["value"]?.string, let currency = self["currency"]?.string else { return nil }
-        return try? Money(value: value, currencyCode: currency)
+        guard let value = self["value"]?.string, let currency = self["currency"]?.string.flatMap(Currency.init(code:))
+        else { return nil }
+        return try? Money(value: value.withoutZeros(beyond: currency.exponent), currency: currency)
     }
 
     /// RFC 3339 with up to nine fractional digits.
@@ -38,6 +41,16 @@ extension JSON {
         if let integer { return Int(exactly: integer) }
         guard let string, !string.isEmpty, string.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(string)
+    }
+}
+
+extension String {
+    /// A decimal without the zeros after so many decimals; anything else as it is.
+    fileprivate func withoutZeros(beyond decimals: Int) -> String {
+        guard let dot = firstIndex(of: ".") else { return self }
+        let surplus = self[index(after: dot)...].dropFirst(decimals)
+        guard !surplus.isEmpty, surplus.allSatisfy({ $0 == "0" }) else { return self }
+        return String(decimals == 0 ? self[..<dot] : self[..<surplus.startIndex])
     }
 }
 

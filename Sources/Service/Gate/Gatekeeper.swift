@@ -59,9 +59,9 @@ struct Gatekeeper: Sendable {
         let subject: Checkout
         switch try await looks.add(.init(question: question, scope: own, deadline: deadline)) {
         case .refused(let reason): return .refuse(reason)
-        case .leased where check == nil: return .proceed
-        // Asked again it is another question to the shop: its stock, or the way to pay, may not be what they were.
-        case .leased(let checkout), .passable(let checkout): subject = checkout
+        // The shop has said yes to this basket, which nobody could change since.
+        case .leased: return .proceed
+        case .passable(let checkout): subject = checkout
         }
         var approved: Gate.Basket?
         if let check {

@@ -257,7 +257,6 @@ extension Refusal {
     /// way there, and would turn down every charge.
     var isAboutCharge: Bool {
         guard kind == .rejected || kind == .conflict, let code else { return false }
-        return !["request.forbidden", "request.blocked", "request.method-not-allowed", "request.unauthorized"]
-            .contains(code)
+        return !Self.aboutAccess.contains(code)
     }
 }

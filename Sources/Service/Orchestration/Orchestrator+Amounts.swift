@@ -21,7 +21,7 @@ extension Orchestrator {
         let answer = await provider.moveAmount(planned.execution, to: planned.amount, key: planned.operation.key)
         switch answer {
         case .done(let shown):
-            if shown == planned.amount { return .inStep(try await store.finishMove(planned, .applied)) }
+            if shown == planned.amount { return outcome(of: planned, try await store.finishMove(planned, .applied)) }
             // A yes is kept under the key, too. Once it came back, an amount that is as it was will stay so.
             let isStored = planned.operation.reason == Self.notTaken
             return try await look(
@@ -55,11 +55,15 @@ extension Orchestrator {
             _ = try await store.finishMove(planned, .unknown(reason: "the execution can't be read"))
             return .unconfirmed
         }
-        if shown == planned.amount { return .inStep(try await store.finishMove(planned, .applied)) }
-        let checkout = try await store.finishMove(planned, ifUnchanged, shown: shown)
-        // What was read may have settled the move by itself: a payment was authorized for one of the two amounts.
-        if checkout.amountState == .inStep, checkout.amount == planned.amount { return .inStep(checkout) }
-        return checkout.amountState == .inStep ? .refused(checkout) : .unconfirmed
+        let result = shown == planned.amount ? .applied : ifUnchanged
+        return outcome(of: planned, try await store.finishMove(planned, result, shown: shown))
+    }
+
+    /// By what the books say then. What was read may have settled the move by itself, whatever the answer was: a payment
+    /// was authorized for one of the two amounts.
+    private func outcome(of planned: PlannedMove, _ checkout: Checkout) -> MoveOutcome {
+        guard checkout.amountState == .inStep else { return .unconfirmed }
+        return checkout.amount == planned.amount ? .inStep(checkout) : .refused(checkout)
     }
 
     /// Goes on with a move whose outcome nobody knows: the same intent under the same key.

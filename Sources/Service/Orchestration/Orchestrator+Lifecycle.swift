@@ -7,13 +7,16 @@ extension Orchestrator {
     /// Sends a capture, cancel or refund that was written down, under its key, and learns what can be learned at once.
     public func send(_ claimed: ClaimedOperation) async throws -> PaymentOperation {
         guard let execution = claimed.operation.execution else { return claimed.operation }
+        if claimed.wasSent, claimed.operation.kind != .cancel, !isKept(claimed.operation) {
+            return try await lookInstead(claimed, execution)
+        }
         let answer: PaymentStore.LifecycleAnswer
         switch await call(claimed.operation, execution) {
         case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
         case .refused(let refusal) where refusal.isPassing:
             answer = .later(seconds: refusal.retryAfterSeconds ?? 2)
         case .refused(let refusal)
-        where claimed.operation.isOwnCancel && claimed.operation.reason == nil && !refusal.isAboutIntent:
+        where claimed.operation.isOwnCancel && claimed.operation.reason == nil && !refusal.isByProvider:
             // Nobody else would ask again: the customer's money isn't kept because of a page of something in between, or of
             // our credentials. Where it lasts, it becomes a discrepancy.
             log.warning(
@@ -42,12 +45,37 @@ extension Orchestrator {
         let snapshot = try await refresh(execution)
         // A 5xx that comes back is kept under the key: then nothing but a look tells, and the key may be worn out.
         let isServerError = if case .unknown(let doubt) = answer { doubt.kind == .serverError } else { false }
-        if isServerError, claimed.operation.reason == Doubt.Kind.serverError.rawValue, let snapshot,
-            let reference = snapshot.merchantReference, try await readPayments(reference, of: snapshot)
-        {
-            try await store.rekeyLifecycle(claimed)
+        if isServerError, claimed.operation.reason == Doubt.Kind.serverError.rawValue, let snapshot {
+            try await rekey(claimed, after: snapshot)
         }
         return try await store.readOperation(operation.id) ?? operation
+    }
+
+    /// The provider may have forgotten the key: what is sent under it now could be a second capture or refund. So nothing
+    /// is sent; facts decide whether it happened, and where they show that nothing did it gets a new key.
+    private func lookInstead(
+        _ claimed: ClaimedOperation, _ execution: ExecutionReference
+    ) async throws -> PaymentOperation {
+        log.warning(
+            "the key of an operation is too old to be sent again", .operation(claimed.operation.id),
+            .execution(execution.id))
+        let operation = try await store.recordLifecycle(
+            claimed, .unknown(Doubt(kind: .timedOut, detail: "the key is too old to be sent again")))
+        if let snapshot = try await refresh(execution) { try await rekey(claimed, after: snapshot) }
+        return try await store.readOperation(operation.id) ?? operation
+    }
+
+    /// Gives the intent a new key where the execution and its payments show that nothing came of it.
+    private func rekey(_ claimed: ClaimedOperation, after snapshot: ExecutionSnapshot) async throws {
+        guard let reference = snapshot.merchantReference, try await readPayments(reference, of: snapshot) else {
+            return
+        }
+        try await store.rekeyLifecycle(claimed)
+    }
+
+    /// Whether the provider certainly still keeps what it answered under the operation's key.
+    func isKept(_ operation: PaymentOperation) -> Bool {
+        store.now < (operation.sentAt ?? operation.createdAt) + charging.keyLife
     }
 
     private func call(

@@ -60,7 +60,8 @@ extension Orchestrator {
     /// Whether the provider created the execution after all. Nil where it can't be asked.
     private func lookForSession(_ planned: PlannedSession, mayRekey: Bool) async throws -> PlannedSession? {
         guard
-            case .done(let found) = await provider.findExecutions(merchantReference: planned.request.merchantReference)
+            case .done(let found) = await provider.findExecutions(
+                merchantReference: planned.request.merchantReference, workflowCode: planned.request.workflowCode)
         else { return nil }
         guard let execution = found.first else {
             return mayRekey ? try await store.rekeySession(planned, owner: owner) : nil

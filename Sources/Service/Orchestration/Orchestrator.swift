@@ -83,6 +83,9 @@ public struct Orchestrator: Sendable {
         return nil
     }
 
+    /// Of one reference's payments; one execution has a handful.
+    private static let maximumPaymentPages = 50
+
     /// Asks what was captured and refunded where the statuses tell that something was, and nobody told how much.
     ///
     /// - Returns: false where the provider couldn't be asked for all of it.
@@ -92,14 +95,18 @@ public struct Orchestrator: Sendable {
         guard let at = snapshot.facts.filter({ $0.kind == .status }).map(\.at).max() else { return false }
         var records: [PaymentRecord] = []
         var after: String?
+        var pages = 0
         repeat {
+            // Where the filter isn't minded the list is everybody's, and has no end.
+            pages += 1
+            guard pages <= Self.maximumPaymentPages else { return false }
             guard
                 case .done(let page) = await provider.listPayments(
                     PaymentFilter(merchantReference: reference), after: after)
             else { return false }
             records += page.records
             after = page.next
-        } while after != nil && records.count < 1000
+        } while after != nil
         try await store.learn(
             records.map { record in
                 Fact(
@@ -119,7 +126,15 @@ extension Refusal {
         }
     }
 
-    /// The provider itself has looked at what was asked, so that it tells of every attempt under the same key. A page of
-    /// something in between, and bad credentials, say nothing about an attempt before.
-    var isAboutIntent: Bool { code != nil && kind != .unauthorized }
+    /// The provider itself says so: not a page of something in between, nor what is wrong with our credentials.
+    var isByProvider: Bool { code != nil && kind != .unauthorized }
+
+    /// The provider has looked at what was asked, so that it tells of every attempt under the same key. Whether the caller
+    /// may ask at all says nothing about an attempt before.
+    var isAboutIntent: Bool { isByProvider && code.map { !Self.aboutAccess.contains($0) } ?? false }
+
+    /// Codes of what is looked at before the request itself is.
+    static let aboutAccess: Set = [
+        "request.forbidden", "request.blocked", "request.method-not-allowed", "request.unauthorized",
+    ]
 }

@@ -134,6 +134,9 @@ struct SettlementTests {
         let settled = settle(S.checkout(), S.execution(1, .authorized, authorized: nil))
         #expect(settled.effects == [.read(S.execution(1))])
         #expect(settled.checkout.keptExecution == nil)
+        // It may be what pays the order, so that isn't over.
+        let late = settle(S.checkout(), S.execution(1, .authorized, authorized: nil), now: 9999)
+        #expect(late.effects == [.read(S.execution(1))] && late.checkout.status == .processing)
     }
 
     @Test("only the capture was heard of: of the whole amount it pays, of a part it is read (O2)")

@@ -242,8 +242,10 @@ struct OperationResultTests {
         #expect(S.operation(.capture, 101, state: .unknown).settled(in: picture) == nil)
         #expect(S.operation(.refund, 40, state: .unknown).settled(in: picture)?.actionID == "r1")
         #expect(S.operation(.refund, 41, state: .unknown).settled(in: picture) == nil)
-        // Only what is unknown is looked up so; what was acknowledged has its id to come.
-        #expect(S.operation(.capture, 100).settled(in: picture) == nil)
+        // So is what was acknowledged without the action's id: there is none to come. What is being sent may still get one.
+        #expect(S.operation(.capture, 100).settled(in: picture)?.actionID == "c1")
+        #expect(S.operation(.capture, 100, actionID: "c2").settled(in: picture) == nil)
+        #expect(S.operation(.capture, 100, state: .sent).settled(in: picture) == nil)
         // A total that a record shows, and that nothing else explains.
         let recorded = ExecutionPicture(of: [
             S.status("authorizeSuccessful", 1), S.payment("Captured", 9, amount: 5749, captured: 300),

@@ -53,8 +53,10 @@ struct MortalProvider: PaymentProvider {
     func readExecution(_ execution: ExecutionReference, wait: ExecutionWait?) async -> Outcome<ExecutionSnapshot> {
         await mortal { await provider.readExecution(execution, wait: wait) }
     }
-    func findExecutions(merchantReference: String) async -> Outcome<[ExecutionSnapshot]> {
-        await mortal { await provider.findExecutions(merchantReference: merchantReference) }
+    func findExecutions(merchantReference: String, workflowCode: String?) async -> Outcome<[ExecutionSnapshot]> {
+        await mortal {
+            await provider.findExecutions(merchantReference: merchantReference, workflowCode: workflowCode)
+        }
     }
     func listPayments(_ filter: PaymentFilter, after: String?) async -> Outcome<PaymentPage> {
         await mortal { await provider.listPayments(filter, after: after) }

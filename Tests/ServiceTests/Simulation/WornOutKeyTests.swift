@@ -94,6 +94,36 @@ import Testing
         await harness.stop()
     }
 
+    @Test("what may have been taken on isn't sent again once its key may be forgotten: it would be a second one")
+    func forgottenKey() async throws {
+        // Payrails keeps a key longer than it is taken to, and not as long as its capture takes.
+        let harness = try await ServiceHarness.start(["PAYRAILS_IDEMPOTENCY_RETENTION": "10ms"]) {
+            $0.idempotencyRetention = .seconds(1)
+            $0.actionDelay = .seconds(3)
+        }
+        let order = try await harness.order("49.99")
+        try harness.pay(order.execution)
+        #expect(try await harness.becomes("paid", order))
+        harness.sandbox.add(SandboxFault(.errorAfter(status: 500), on: .capture, containing: order.execution))
+        let operation = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(harness.sandbox.calls(to: .capture).count == 1)
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        await harness.stop()
+    }
+
+    @Test("what never arrived is sent once more under a key of its own, when the old one may be forgotten")
+    func forgottenKeyOfNothing() async throws {
+        let harness = try await ServiceHarness.start(["PAYRAILS_IDEMPOTENCY_RETENTION": "10ms"])
+        let order = try await harness.paidOrder("49.99")
+        harness.sandbox.add(SandboxFault(.errorBefore(status: 503), on: .capture, containing: order.execution))
+        let operation = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(Set(harness.sandbox.calls(to: .capture).map(\.key)).count == 2)
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        await harness.stop()
+    }
+
     private func capture(_ order: Order, _ value: String, _ harness: ServiceHarness) async throws -> String {
         let answer = try await harness.shop.post(
             "/v1/executions/\(order.execution)/capture", ["amount": harness.money(value)], key: freshWord("capture"))

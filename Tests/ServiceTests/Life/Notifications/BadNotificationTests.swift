@@ -100,7 +100,7 @@ struct BadNotificationTests {
             .number("49.99"), .number("4999"), "49.99", .null, [],
             ["value": .number("49.99"), "currency": "EUR"],
             ["value": .number("49.990000000000001"), "currency": "EUR"],
-            ["value": "49.990", "currency": "EUR"], ["value": "4.999e1", "currency": "EUR"],
+            ["value": "49.991", "currency": "EUR"], ["value": "4.999e1", "currency": "EUR"],
             ["value": " 49.99", "currency": "EUR"], ["value": "49,99", "currency": "EUR"],
             ["value": "+49.99", "currency": "EUR"], ["value": "49.99", "currency": "eur"], ["value": "49.99"],
             ["value": "0x31", "currency": "EUR"], ["value": "NaN", "currency": "EUR"],

@@ -1,0 +1,134 @@
+import Basics
+import Foundation
+import Lockstep
+import Store
+import TestKit
+import Testing
+
+@Suite("An amount that moved while somebody paid is the one that was paid")
+struct MoveWhilePaidTests {
+    private static func pending(_ action: String, at: Timestamp) -> Fact {
+        Fact(kind: .status, code: "\(action)Pending", at: at, source: .read)
+    }
+
+    private static func succeeded(_ amount: Money, at: Timestamp) -> Fact {
+        Fact(
+            kind: .action, action: "authorize", actionID: "a1", phase: .completed, success: true, amount: amount,
+            at: at, source: .notification)
+    }
+
+    private func planned(_ bench: BooksBench, _ order: BooksBench.Order, _ amount: Money) async throws -> PlannedMove {
+        guard
+            case .planned(let move) = try await bench.store.beginMove(
+                of: order.checkout, to: amount, basketVersion: nil, version: 1, execution: nil, by: .merchant,
+                owner: UUID())
+        else { throw CancellationError() }
+        return move
+    }
+
+    @Test("the provider takes the change on while a payment that nobody told of runs: what succeeds decides")
+    func runs() async throws {
+        let bench = try await BooksBench()
+        let (old, new) = (
+            try Money(value: "49.99", currencyCode: "EUR"), try Money(value: "60.00", currencyCode: "EUR")
+        )
+        for paid in [old, new] {
+            let order = try await bench.order()
+            let move = try await planned(bench, order, new)
+            // The reading after the change shows the payment.
+            try await bench.store.learn([Self.pending("authorize", at: bench.hand.now)], about: order.execution)
+            let doubted = try await bench.store.finishMove(move, .applied, shown: new)
+            #expect(doubted.amountState == .unknown && doubted.amount == old && doubted.amountVersion == 1)
+            bench.wait(.seconds(5))
+            try await bench.store.learn([Self.succeeded(paid, at: bench.hand.now)], about: order.execution)
+            let checkout = try #require(try await bench.store.readCheckout(order.checkout)?.checkout)
+            #expect(checkout.status == .paid && checkout.amount == paid && checkout.amountState == .inStep)
+            #expect(checkout.amountVersion == (paid == new ? 2 : 1))
+            #expect(try await bench.told("operation.failed", order) == (paid == new ? 0 : 1))
+            #expect(try await bench.told("checkout.amount_changed", order) == (paid == new ? 1 : 0))
+        }
+        await bench.stop()
+    }
+
+    @Test("a reading shows an amount that somebody else set: the gate is shut until it is back")
+    func bySomebodyElse() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        let (own, other) = (
+            try Money(value: "49.99", currencyCode: "EUR"), try Money(value: "55.00", currencyCode: "EUR")
+        )
+        func read(_ amount: Money) async throws {
+            _ = try await bench.store.learnReading(
+                ExecutionSnapshot(
+                    reference: ExecutionReference(id: order.execution, workflowCode: "payment-acceptance"),
+                    merchantReference: order.reference, holderReference: nil, workspaceID: nil, amount: amount,
+                    createdAt: nil, facts: []), askedAt: bench.hand.now)
+        }
+        func gate() async throws -> String {
+            let inquiry = PaymentStore.GateInquiry(
+                question: Gate.Question(
+                    execution: order.execution, paymentMethodCode: "card", amount: nil, basketVersion: nil),
+                scope: nil, deadline: .now + .seconds(60))
+            switch try await bench.store.examineGates([inquiry])[0].get() {
+            case .refused(let reason): return reason.rawValue
+            case .passable: return "passable"
+            case .leased: return "leased"
+            }
+        }
+        #expect(try await gate() == "passable")
+        try await read(other)
+        #expect(try await gate() == "amount-not-in-step")
+        #expect(try await bench.store.readCheckout(order.checkout)?.checkout.amount == own)
+        try await read(own)
+        #expect(try await gate() == "passable")
+        // What a reading shows that began before a change was through is what was before it.
+        let before = bench.hand.now
+        bench.wait(.seconds(2))
+        let move = try await planned(bench, order, other)
+        #expect(try await bench.store.finishMove(move, .applied).amount == other)
+        _ = try await bench.store.learnReading(
+            ExecutionSnapshot(
+                reference: move.execution, merchantReference: order.reference, holderReference: nil, workspaceID: nil,
+                amount: own, createdAt: nil, facts: []), askedAt: before)
+        #expect(try await gate() == "passable")
+        await bench.stop()
+    }
+
+    @Test("money of which nobody can say how much it is: no expiry, no second payment, and in the end a person looks")
+    func unmeasured() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        try await bench.store.learn(
+            [
+                Fact(
+                    kind: .action, action: "authorize", actionID: "a1", phase: .completed, success: true, amount: nil,
+                    at: bench.hand.now, source: .notification)
+            ], about: order.execution)
+        guard
+            case .askFirst = try await bench.store.renewSession(
+                of: order.checkout, isExpired: true, hasAsked: false, owner: UUID())
+        else { return #expect(Bool(false), "handed out before anybody asked") }
+        guard
+            case .busy = try await bench.store.renewSession(
+                of: order.checkout, isExpired: true, hasAsked: true, owner: UUID())
+        else { return #expect(Bool(false), "handed out a second payment") }
+        bench.wait(.seconds(3601))
+        _ = try await bench.store.settleDue(limit: 10)
+        #expect(try await bench.told("checkout.expired", order) == 0)
+        #expect(try await bench.status(order) == .processing)
+        // Readings go on, and none of them tells.
+        _ = try await bench.store.learnReading(
+            ExecutionSnapshot(
+                reference: ExecutionReference(id: order.execution, workflowCode: "payment-acceptance"),
+                merchantReference: order.reference, holderReference: nil, workspaceID: nil, amount: nil, createdAt: nil,
+                facts: []), askedAt: bench.hand.now)
+        #expect(try await bench.told("discrepancy.opened", order) == 1)
+        bench.wait(.seconds(5))
+        try await bench.store.learn(
+            [Self.succeeded(try Money(value: "49.99", currencyCode: "EUR"), at: bench.hand.now)],
+            about: order.execution)
+        #expect(try await bench.status(order) == .paid)
+        #expect(try await bench.told("discrepancy.resolved", order) == 1)
+        await bench.stop()
+    }
+}
