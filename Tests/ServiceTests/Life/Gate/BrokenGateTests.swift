@@ -147,7 +147,7 @@ struct BrokenGateTests {
             PaymentStore.GateInquiry(
                 question: Lockstep.Gate.Question(
                     execution: try #require(ExecutionID(execution)), paymentMethodCode: "card",
-                    amount: try #require(Money(minor: cents, currency: try #require(Currency(code: "EUR")))),
+                    amount: Money(minor: cents, currency: try #require(Currency(code: "EUR"))),
                     basketVersion: nil),
                 scope: try scope.map { try #require(CheckoutID($0)) }, deadline: .now + .seconds(60))
         }
