@@ -79,7 +79,8 @@ extension Subscription {
             return recover(othersOpen: othersOpen) + [.retryWaiting]
         case .declinedForNow, .customerNeeded: return status == .needsInstrument ? [] : turn(to: .pastDue)
         case .givenUp(let cancels):
-            if cancels { return cancel() }
+            // A paused one has no schedule that could have ended.
+            if cancels { return status.runs ? cancel() : [] }
             return status == .needsInstrument ? [] : turn(to: .pastDue)
         case .instrumentUnusable: return turn(to: .needsInstrument)
         }
@@ -104,6 +105,17 @@ extension Subscription {
         if othersOpen { return turn(to: .pastDue) }
         status = .active
         return [.tell(.subscriptionRecovered)]
+    }
+}
+
+extension Subscription {
+    /// Why what wasn't sent so far isn't sent any more; nil while its periods are charged.
+    public var stopReason: SkipReason? {
+        switch status {
+        case .active, .pastDue, .needsInstrument: nil
+        case .paused: .paused
+        case .cancelled, .ended: .cancelled
+        }
     }
 }
 
