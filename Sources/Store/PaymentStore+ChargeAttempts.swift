@@ -79,10 +79,12 @@ extension PaymentStore {
         }
     }
 
-    /// Nothing was sent: the attempt is as if it had not begun, and the charge is due again later.
+    /// Nothing was sent: the attempt is as if it had not begun, and the charge is due again later; or it is skipped, where
+    /// its subscription doesn't run any more.
     public func withdrawAttempt(_ planned: PlannedExecution, seconds: Int?) async throws -> Charge {
         try await transact { transaction in
-            guard let charge = try await transaction.lockCharge(planned.charge.id),
+            let locked = try await transaction.lockChargesAndMore([planned.charge.id])
+            guard let charge = locked.charges.first,
                 let operation = try await transaction.lockOperation(planned.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a planned execution is gone") }
             // Another one sent it in the meantime: then it goes on.
@@ -94,7 +96,15 @@ extension PaymentStore {
                 WHERE charge_id = \(charge.id.uuid) AND number = \(planned.attempt.number) AND execution_id IS NULL
                 """,
             ])
-            return try await transaction.postpone(charge.id, seconds: seconds) ?? charge
+            guard let reason = charge.subscription.flatMap({ locked.subscriptions[$0]?.stopReason }) else {
+                return try await transaction.postpone(charge.id, seconds: seconds) ?? charge
+            }
+            var withdrawn = charge
+            withdrawn.attempts.removeAll { $0.number == planned.attempt.number && $0.execution == nil }
+            var changes = transaction.subscriptionChanges
+            changes.skip(withdrawn, reason)
+            try await transaction.write(changes)
+            return try await transaction.readCharge(charge.id) ?? withdrawn
         }
     }
 }

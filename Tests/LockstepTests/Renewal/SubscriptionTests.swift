@@ -53,6 +53,9 @@ struct SubscriptionTests {
                 .stopPlanned(reason: .cancelled), .tell(.subscriptionCancelled),
             ])
         #expect(cancelled.status == .cancelled)
+        var paused = try S.subscription(status: .paused)
+        #expect(paused.apply(.givenUp(cancels: true)) == [])
+        #expect(paused.status == .paused)
     }
 
     @Test("pausing and cancelling stop what is planned; what falls into a pause is skipped; said twice, nothing more")
