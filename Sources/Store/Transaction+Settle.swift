@@ -135,6 +135,7 @@ extension Transaction {
     func write(_ decision: Decision, and others: [PostgresQuery] = []) async throws {
         try await write(decision.changes, and: others)
         try await settleSubscriptions(decision.charges, decision.subscriptions)
+        for (before, after) in decision.charges { failures.add(policy.renewal.configurationFailures(before, after)) }
     }
 
     /// Writes all that was decided: one statement for each kind of row, all in one round trip.
