@@ -34,7 +34,9 @@ extension Transaction {
                 continue
             }
             let card: InstrumentSnapshot? = if case .found(let found) = shown { found } else { nil }
-            steps.append(changes.carryOut(plan, of: subscription, open: open, card, asOf: run.asOf, owner: owner))
+            steps.append(
+                changes.carryOut(
+                    plan, of: subscription, open: open, meta: own.meta, card, asOf: run.asOf, owner: owner))
         }
         try await write(changes)
         return steps
@@ -60,6 +62,8 @@ extension Transaction {
     private struct Claimed {
         var subscriptions: [SubscriptionID: Subscription] = [:]
         var open: [SubscriptionID: [Charge]] = [:]
+        /// Of the open charges, what each was begun with.
+        var meta: [ChargeID: JSON] = [:]
         var declines: [InstrumentID: [Timestamp]] = [:]
     }
 
@@ -73,6 +77,7 @@ extension Transaction {
             Self.openChargesQuery(of: ids),
             Self.attemptsQuery(ofOpenChargesOf: ids),
             declinesQuery(of: subscriptions.map(\.instrument), asOf: run.asOf),
+            Self.metaQuery(ofOpenChargesOf: ids),
         ])
         var claimed = Claimed()
         for subscription in try rows[0].map(Self.subscription(from:)) {
@@ -80,6 +85,7 @@ extension Transaction {
         }
         claimed.open = try Self.bySubscription(Self.charges(from: rows[1], attempts: rows[2]))
         claimed.declines = try declines(from: rows[3])
+        claimed.meta = try Self.meta(from: rows[4])
         return claimed
     }
 
@@ -134,11 +140,13 @@ extension SubscriptionChanges {
     /// Makes a plan true.
     ///
     /// - Parameters:
+    ///   - meta: of the open charges. What is sent under an attempt's key is always its charge's own, whatever the
+    ///     subscription's has become.
     ///   - card: the instrument as it was read just now.
     ///   - moment: the run's clock, by which attempts count as made.
     mutating func carryOut(
-        _ plan: RenewalPlan, of known: Subscription, open: [Charge], _ card: InstrumentSnapshot?,
-        asOf moment: Timestamp, owner: UUID
+        _ plan: RenewalPlan, of known: Subscription, open: [Charge], meta: [ChargeID: JSON],
+        _ card: InstrumentSnapshot?, asOf moment: Timestamp, owner: UUID
     ) -> RenewalStep {
         var (subscription, step) = (known, RenewalStep())
         var happened: [Subscription.Event] = []
@@ -167,7 +175,7 @@ extension SubscriptionChanges {
                 guard let card, var next = charge(index) else { continue }
                 next.instrument = subscription.instrument
                 next.expiryPolicy = subscription.expiryPolicy
-                step.attempt = begin(&next, meta: subscription.meta, with: card, at: moment, owner: owner)
+                step.attempt = begin(&next, meta: meta[next.id], with: card, at: moment, owner: owner)
                 put(next)
                 happened.append(contentsOf: subscription.hadTrouble)
             case .suspend(let index, let reason):

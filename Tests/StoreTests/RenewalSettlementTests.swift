@@ -45,6 +45,24 @@ struct RenewalSettlementTests {
         await bench.stop()
     }
 
+    @Test(
+        "a later attempt is sent as its charge was begun, also by whoever takes it up, whatever the shop changed since")
+    func meta() async throws {
+        let bench = try await RenewalBench(RenewalPlan.Rules(dunning: try RenewalBench.schedule(limit: 2)))
+        try await bench.decline(try await bench.attempt(), "InsufficientBalance")
+        var change = Subscription.Change()
+        change.meta = ["tier": "none"]
+        _ = try await bench.store.changeSubscription(bench.id, change)
+        bench.wait(.seconds(86_400))
+        let planned = try #require(try await bench.renew())
+        #expect(planned.request.meta == ["tier": "gold"])
+        bench.wait(.seconds(3600))
+        let claimed = try await bench.store.claimOperations(limit: 10, owner: UUID())
+        let left = try #require(claimed.first { $0.operation.id == planned.operation.id })
+        #expect(try await bench.store.resumeExecution(left)?.request.meta == planned.request.meta)
+        await bench.stop()
+    }
+
     /// What becomes of a subscription's attempt, with `LOCKSTEP_DUNNING_END=cancel`.
     enum End: String, CaseIterable, Sendable { case declined, declinedWhilePaused, cancelledAtProvider, configuration }
 
