@@ -71,10 +71,11 @@ extension Subscription {
             self.declined = declined
             return turn(to: .needsInstrument)
         case .paid(let othersOpen):
-            declined = nil
+            // What another card pays says nothing about the one that was declined.
+            if declined?.instrument == instrument { declined = nil }
             return recover(othersOpen: othersOpen)
         case .instrumentUsable(let othersOpen):
-            declined = nil
+            // What was declined stays so for the day when the shop goes back to it: the plan compares the card itself.
             guard status == .needsInstrument else { return status.runs ? [.retryWaiting] : [] }
             return recover(othersOpen: othersOpen) + [.retryWaiting]
         case .declinedForNow, .customerNeeded: return status == .needsInstrument ? [] : turn(to: .pastDue)
