@@ -143,6 +143,20 @@ struct RenewalTests {
         #expect(try await lockstep.status(subscription) == "active")
     }
 
+    @Test("the bank's finer word decides too: a blocked card whose holder shall call the bank is tried again")
+    func declineDetail() async throws {
+        let subscription = try await lockstep.subscription(try lockstep.card())
+        lockstep.sandbox.add(
+            SandboxOutcomeRule(
+                .decline(result: "BlockedInstrument", detail: "ContactIssuer"),
+                merchantReference: "\(subscription.reference)~1~1"))
+        try await lockstep.renew("2027-01-31T06:00:00Z")
+        #expect(try await lockstep.come(to: ["scheduled BlockedInstrument"], subscription))
+        #expect(try await lockstep.status(subscription) == "pastDue")
+        try await lockstep.renew("2027-02-03T08:00:00Z")
+        #expect(try await lockstep.come(to: ["succeeded"], subscription))
+    }
+
     @Test("R11 E1: an expired card is not sent, and its renewal at the issuer makes the charge happen in a later run")
     func expired() async throws {
         let card = try lockstep.card(month: "01", year: "2027")
