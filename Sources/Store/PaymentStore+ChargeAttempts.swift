@@ -79,16 +79,27 @@ extension PaymentStore {
         }
     }
 
+    /// The reason of a call that isn't sent any more since its attempt was decided without it.
+    static let attemptOver = "attempt-over"
+
     /// Nothing was sent: the attempt is as if it had not begun, and the charge is due again later; or it is skipped, where
     /// its subscription doesn't run any more.
     public func withdrawAttempt(_ planned: PlannedExecution, seconds: Int?) async throws -> Charge {
         try await transact { transaction in
             let locked = try await transaction.lockChargesAndMore([planned.charge.id])
             guard let charge = locked.charges.first,
-                let operation = try await transaction.lockOperation(planned.operation.id)
+                var operation = try await transaction.lockOperation(planned.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a planned execution is gone") }
             // Another one sent it in the meantime: then it goes on.
             guard !operation.state.isFinal, operation.attempts == planned.operation.attempts else { return charge }
+            let attempt = charge.attempts.first { $0.number == planned.attempt.number }
+            guard let attempt, attempt.outcome.isUndecided else {
+                // Another attempt has paid meanwhile: there is none to come.
+                operation.state = .failed
+                operation.reason = Self.attemptOver
+                try await transaction.writeOperation(operation, dueAt: nil)
+                return charge
+            }
             _ = try await transaction.pipeline([
                 "DELETE FROM operations WHERE id = \(operation.id.uuid)",
                 """

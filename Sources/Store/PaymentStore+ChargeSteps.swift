@@ -191,7 +191,7 @@ private struct TakenSteps {
         // Whoever took it since goes on with it.
         guard !known.state.isFinal, !known.wasTaken(since: operation) else { return }
         let isUndecided = charge.attempts.first { $0.number == number }?.outcome.isUndecided ?? false
-        let reason = isUndecided ? stopReason(of: charge)?.rawValue : "attempt-over"
+        let reason = isUndecided ? stopReason(of: charge)?.rawValue : PaymentStore.attemptOver
         guard let reason else {
             resumed.insert(operation.id)
             return
@@ -311,5 +311,5 @@ extension ChargeStep {
 
 extension ChargeAttempt.Outcome {
     /// Nothing tells yet what becomes of it.
-    fileprivate var isUndecided: Bool { self == .processing || self == .unknown }
+    var isUndecided: Bool { self == .processing || self == .unknown }
 }

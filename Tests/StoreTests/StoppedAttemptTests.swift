@@ -82,6 +82,23 @@ struct StoppedAttemptTests {
         await bench.stop()
     }
 
+    @Test("M2: a second attempt that is withdrawn isn't planned again once the first has paid after all")
+    func firstPaidBeforeWithdrawal() async throws {
+        let bench = try await RenewalBench(RenewalPlan.Rules(dunning: try RenewalBench.schedule(limit: 3)))
+        let first = try await bench.attempt()
+        try await bench.decline(first, "InsufficientBalance")
+        bench.wait(.seconds(86_400))
+        let second = try #require(try await bench.renew())
+        try await bench.succeed(first)
+        #expect(try await bench.store.withdrawAttempt(second, seconds: nil).state == .succeeded)
+        #expect(try await bench.store.readOperation(second.operation.id)?.state == .failed)
+        bench.wait(.seconds(86_400))
+        let third = try await bench.renew()
+        #expect(third == nil)
+        #expect(try await bench.charge.state == .succeeded)
+        await bench.stop()
+    }
+
     @Test(
         "what was withdrawn before it was sent isn't planned again for a subscription that was stopped",
         arguments: stops)
