@@ -205,7 +205,8 @@ private struct TakenSteps {
     mutating func answer(
         _ operation: PaymentOperation, of charge: ChargeID, number: Int, _ answer: AttemptAnswer
     ) throws {
-        guard locked.charges.contains(where: { $0.id == charge }), var known = locked.operations[operation.id] else {
+        guard let owner = locked.charges.first(where: { $0.id == charge }), var known = locked.operations[operation.id]
+        else {
             throw CorruptRow(table: "operations", detail: "a claimed operation is gone")
         }
         guard !known.state.isFinal else { return }
@@ -244,7 +245,9 @@ private struct TakenSteps {
             known.state = .unknown
             known.reason = nil
             known.sentAt = nil
-        case .abandoned(let end):
+        case .abandoned(let wanted):
+            let stopped = stopReason(of: owner).map { ChargeSettlement.Abandonment.skip(reason: $0.rawValue) }
+            let end = stopped ?? wanted
             known.state = .failed
             known.reason = end.reason
             abandoned[charge, default: [:]][number] = end

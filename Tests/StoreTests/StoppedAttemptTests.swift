@@ -138,6 +138,8 @@ struct StoppedAttemptTests {
         #expect(try await bench.charge.state == .scheduled)
         #expect(try await bench.subscription.status == .active)
         let again = try await bench.attempt()
+        try await bench.step(.pause)
+        #expect(try await bench.answer(again, .abandoned(.again(at: bench.store.now))).charge?.state == .skipped)
         #expect(again.attempt.merchantReference != authorization.attempt.merchantReference)
         await bench.stop()
     }
