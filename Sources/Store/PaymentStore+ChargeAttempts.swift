@@ -79,14 +79,27 @@ extension PaymentStore {
         }
     }
 
-    /// Nothing was sent: the attempt is as if it had not begun, and the charge is due again later.
+    /// The reason of a call that isn't sent any more since its attempt was decided without it.
+    static let attemptOver = "attempt-over"
+
+    /// Nothing was sent: the attempt is as if it had not begun, and the charge is due again later; or it is skipped, where
+    /// its subscription doesn't run any more.
     public func withdrawAttempt(_ planned: PlannedExecution, seconds: Int?) async throws -> Charge {
         try await transact { transaction in
-            guard let charge = try await transaction.lockCharge(planned.charge.id),
-                let operation = try await transaction.lockOperation(planned.operation.id)
+            let locked = try await transaction.lockChargesAndMore([planned.charge.id])
+            guard let charge = locked.charges.first,
+                var operation = try await transaction.lockOperation(planned.operation.id)
             else { throw CorruptRow(table: "operations", detail: "a planned execution is gone") }
             // Another one sent it in the meantime: then it goes on.
             guard !operation.state.isFinal, operation.attempts == planned.operation.attempts else { return charge }
+            let attempt = charge.attempts.first { $0.number == planned.attempt.number }
+            guard let attempt, attempt.outcome.isUndecided else {
+                // Another attempt has paid meanwhile: there is none to come.
+                operation.state = .failed
+                operation.reason = Self.attemptOver
+                try await transaction.writeOperation(operation, dueAt: nil)
+                return charge
+            }
             _ = try await transaction.pipeline([
                 "DELETE FROM operations WHERE id = \(operation.id.uuid)",
                 """
@@ -94,7 +107,15 @@ extension PaymentStore {
                 WHERE charge_id = \(charge.id.uuid) AND number = \(planned.attempt.number) AND execution_id IS NULL
                 """,
             ])
-            return try await transaction.postpone(charge.id, seconds: seconds) ?? charge
+            guard let reason = charge.subscription.flatMap({ locked.subscriptions[$0]?.stopReason }) else {
+                return try await transaction.postpone(charge.id, seconds: seconds) ?? charge
+            }
+            var withdrawn = charge
+            withdrawn.attempts.removeAll { $0.number == planned.attempt.number && $0.execution == nil }
+            var changes = transaction.subscriptionChanges
+            changes.skip(withdrawn, reason)
+            try await transaction.write(changes)
+            return try await transaction.readCharge(charge.id) ?? withdrawn
         }
     }
 }

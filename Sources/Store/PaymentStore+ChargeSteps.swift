@@ -8,6 +8,9 @@ public enum ChargeStep: Sendable {
     /// The provider made the attempt's execution: it becomes known with whatever was told about it before, and its
     /// authorization is written down, for `owner` to send.
     case created(PlannedExecution, ExecutionSnapshot, owner: UUID)
+    /// One of its calls is about to be sent after a while: it is, unless the attempt is over by now, or its subscription
+    /// doesn't run. Then nothing more is sent, and the charge is skipped.
+    case resumed(PaymentOperation, of: ChargeID, number: Int)
     /// What became of sending one of its calls, unless facts decided it in the meantime.
     case answered(PaymentOperation, of: ChargeID, number: Int, AttemptAnswer)
     /// The provider was asked about its execution.
@@ -24,6 +27,8 @@ public enum AttemptAnswer: Sendable {
     case later(seconds: Int?)
     /// The provider keeps a 5xx under the key, and a look showed that nothing happened: sent again under a new one.
     case wornOut
+    /// Nothing was authorized, and nobody goes on with it.
+    case abandoned(ChargeSettlement.Abandonment)
 }
 
 /// Where a charge stands after a step.
@@ -32,6 +37,8 @@ public struct ChargeStanding: Sendable {
     public var charge: Charge?
     /// What is to be sent now; nil when the attempt is over, or somebody else goes on with it.
     public var authorization: PlannedAuthorization?
+    /// Whether the call of a ``ChargeStep/resumed(_:of:number:)`` is to be sent now.
+    public var goesOn = false
     /// The reference whose payments must be read too, since only their figures tell what became of the money.
     public var paymentsToRead: String?
 }
@@ -53,18 +60,20 @@ extension Transaction {
         for step in steps {
             switch step {
             case .created(let planned, let snapshot, _): try taken.create(planned, snapshot)
+            case .resumed(let operation, let charge, let number):
+                try taken.resume(operation, of: charge, number: number)
             case .answered(let operation, let charge, let number, let answer):
                 try taken.answer(operation, of: charge, number: number, answer)
             case .read(let snapshot): taken.facts += snapshot.facts.map { (snapshot.reference.id, $0) }
             }
         }
         let decision = try await decide(
-            checkouts, taken.locked, refused: taken.refused, justRead: Set(steps.compactMap(\.read)),
-            after: taken.writes)
+            checkouts, taken.locked, refused: taken.refused, abandoned: taken.abandoned,
+            justRead: Set(steps.compactMap(\.read)), after: taken.writes)
         let settled = Dictionary(decision.charges.map { ($0.after.id, $0.after) }) { first, _ in first }
         var sent: [SentOperation] = []
         let standings = steps.map { step in
-            standing(after: step, settled, owners, taken.created, decision.changes, sending: &sent)
+            standing(after: step, settled, owners, taken, decision.changes, sending: &sent)
         }
         try await write(decision, and: [insertSent(sent)].compactMap { $0 })
         return standings
@@ -90,14 +99,14 @@ extension Transaction {
 
     private func standing(
         after step: ChargeStep, _ settled: [ChargeID: Charge], _ owners: [ExecutionID: ExecutionOwner],
-        _ created: Set<OperationID>, _ changes: SettlementChanges, sending: inout [SentOperation]
+        _ taken: TakenSteps, _ changes: SettlementChanges, sending: inout [SentOperation]
     ) -> ChargeStanding {
         switch step {
         case .created(let planned, let snapshot, let owner):
             var standing = ChargeStanding(charge: settled[planned.charge.id])
-            guard let charge = standing.charge, created.contains(planned.operation.id),
+            guard let charge = standing.charge, taken.created.contains(planned.operation.id),
                 let attempt = charge.attempts.first(where: { $0.number == planned.attempt.number }),
-                attempt.outcome == .processing || attempt.outcome == .unknown
+                attempt.outcome.isUndecided
             else { return standing }
             let authorize = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .authorize, owner: .charge(charge.id),
@@ -111,6 +120,8 @@ extension Transaction {
                         owner: owner))
             }
             return standing
+        case .resumed(let operation, let charge, _):
+            return ChargeStanding(charge: settled[charge], goesOn: taken.resumed.contains(operation.id))
         case .answered(_, let charge, _, _): return ChargeStanding(charge: settled[charge])
         case .read(let snapshot):
             let id = snapshot.reference.id
@@ -126,6 +137,9 @@ private struct TakenSteps {
     private(set) var locked: Transaction.LockedCharges
     var facts: [(execution: ExecutionID, fact: Fact)] = []
     private(set) var refused: [ChargeID: [Int: String]] = [:]
+    private(set) var abandoned: [ChargeID: [Int: ChargeSettlement.Abandonment]] = [:]
+    /// Operations that are sent again.
+    private(set) var resumed: Set<OperationID> = []
     /// Operations that made their executions in these steps.
     private(set) var created: Set<OperationID> = []
     private var executions: [Transaction.NewExecution] = []
@@ -161,12 +175,38 @@ private struct TakenSteps {
             locked.charges[charge].attempts[index].execution = execution.id
         }
         created.insert(operation.id)
+        if let reason = stopReason(of: locked.charges[charge]) {
+            abandoned[planned.charge.id, default: [:]][planned.attempt.number] = .skip(reason: reason.rawValue)
+        }
+    }
+
+    /// Nothing is authorized any more for a subscription that doesn't run.
+    private func stopReason(of charge: Charge) -> SkipReason? {
+        charge.subscription.flatMap { locked.subscriptions[$0]?.stopReason }
+    }
+
+    mutating func resume(_ operation: PaymentOperation, of id: ChargeID, number: Int) throws {
+        guard let charge = locked.charges.first(where: { $0.id == id }), var known = locked.operations[operation.id]
+        else { throw CorruptRow(table: "operations", detail: "a claimed operation is gone") }
+        // Whoever took it since goes on with it.
+        guard !known.state.isFinal, !known.wasTaken(since: operation) else { return }
+        let isUndecided = charge.attempts.first { $0.number == number }?.outcome.isUndecided ?? false
+        let reason = isUndecided ? stopReason(of: charge)?.rawValue : PaymentStore.attemptOver
+        guard let reason else {
+            resumed.insert(operation.id)
+            return
+        }
+        if isUndecided { abandoned[id, default: [:]][number] = .skip(reason: reason) }
+        known.state = .failed
+        known.reason = reason
+        write(known, dueAt: nil)
     }
 
     mutating func answer(
         _ operation: PaymentOperation, of charge: ChargeID, number: Int, _ answer: AttemptAnswer
     ) throws {
-        guard locked.charges.contains(where: { $0.id == charge }), var known = locked.operations[operation.id] else {
+        guard let owner = locked.charges.first(where: { $0.id == charge }), var known = locked.operations[operation.id]
+        else {
             throw CorruptRow(table: "operations", detail: "a claimed operation is gone")
         }
         guard !known.state.isFinal else { return }
@@ -197,11 +237,20 @@ private struct TakenSteps {
             let isUnsent = known.attempts <= 1 || known.reason == PlannedAuthorization.neverSent
             known.state = isUnsent ? .prepared : .unknown
             known.reason = isUnsent ? PlannedAuthorization.neverSent : known.reason
+            // The key's time begins when it is sent for the first time.
+            if isUnsent { known.sentAt = nil }
             dueAt = max(dueAt, transaction.now + .seconds(seconds ?? 0))
         case .wornOut:
             known.key = IdempotencyKey(transaction.identifiers.next())
             known.state = .unknown
             known.reason = nil
+            known.sentAt = nil
+        case .abandoned(let wanted):
+            let stopped = stopReason(of: owner).map { ChargeSettlement.Abandonment.skip(reason: $0.rawValue) }
+            let end = stopped ?? wanted
+            known.state = .failed
+            known.reason = end.reason
+            abandoned[charge, default: [:]][number] = end
         }
         write(known, dueAt: dueAt)
     }
@@ -240,7 +289,7 @@ extension ChargeStep {
     fileprivate var execution: ExecutionID? {
         switch self {
         case .created(_, let snapshot, _), .read(let snapshot): snapshot.reference.id
-        case .answered(let operation, _, _, _): operation.execution?.id
+        case .resumed(let operation, _, _), .answered(let operation, _, _, _): operation.execution?.id
         }
     }
 
@@ -249,7 +298,7 @@ extension ChargeStep {
     fileprivate var charge: ChargeID? {
         switch self {
         case .created(let planned, _, _): planned.charge.id
-        case .answered(_, let charge, _, _): charge
+        case .resumed(_, let charge, _), .answered(_, let charge, _, _): charge
         case .read: nil
         }
     }
@@ -257,8 +306,13 @@ extension ChargeStep {
     fileprivate var operation: OperationID? {
         switch self {
         case .created(let planned, _, _): planned.operation.id
-        case .answered(let operation, _, _, _): operation.id
+        case .resumed(let operation, _, _), .answered(let operation, _, _, _): operation.id
         case .read: nil
         }
     }
+}
+
+extension ChargeAttempt.Outcome {
+    /// Nothing tells yet what becomes of it.
+    var isUndecided: Bool { self == .processing || self == .unknown }
 }

@@ -14,6 +14,8 @@ public struct PaymentStore: Sendable {
     let identifiers: IdentifierSource
     let policy: Policy
     let notificationFront = QueueFront()
+    /// Told of each attempt that failed by our own set-up, once that is committed.
+    public var onConfigurationFailure: (@Sendable (ConfigurationFailure) -> Void)?
 
     /// What the books decide by.
     public struct Policy: Sendable {
@@ -74,7 +76,9 @@ public struct PaymentStore: Sendable {
 
     /// The same books over other connections.
     public func over(_ pool: PostgresPool) -> PaymentStore {
-        PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: policy)
+        var store = PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: policy)
+        store.onConfigurationFailure = onConfigurationFailure
+        return store
     }
 
     /// Runs the body in one transaction, again on a deadlock or a serialization failure.
@@ -82,10 +86,16 @@ public struct PaymentStore: Sendable {
         deadline: ContinuousClock.Instant? = nil, _ body: (Transaction) async throws -> Result
     ) async throws -> Result {
         await StepPoint.hold?(.transaction)
-        return try await pool.withTransaction(deadline: deadline) { connection in
-            try await body(
-                Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
+        let failures = FoundFailures()
+        let result: Result = try await pool.withTransaction(deadline: deadline) { connection in
+            failures.forget()
+            return try await body(
+                Transaction(
+                    connection: connection, now: clock.now(), identifiers: identifiers, policy: policy,
+                    failures: failures))
         }
+        if let onConfigurationFailure { failures.all.forEach(onConfigurationFailure) }
+        return result
     }
 
     /// Runs reads that need no transaction around them.
@@ -94,7 +104,9 @@ public struct PaymentStore: Sendable {
     ) async throws -> Result {
         try await pool.withConnection(deadline: deadline) { connection in
             try await body(
-                Transaction(connection: connection, now: clock.now(), identifiers: identifiers, policy: policy))
+                Transaction(
+                    connection: connection, now: clock.now(), identifiers: identifiers, policy: policy,
+                    failures: FoundFailures()))
         }
     }
 }
@@ -105,6 +117,7 @@ struct Transaction {
     let now: Timestamp
     let identifiers: IdentifierSource
     let policy: PaymentStore.Policy
+    let failures: FoundFailures
 
     func query(_ query: PostgresQuery) async throws -> PostgresRows {
         await StepPoint.hold?(.statement)

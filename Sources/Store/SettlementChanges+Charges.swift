@@ -6,9 +6,11 @@ extension SettlementChanges {
     ///
     /// - Parameters:
     ///   - refused: why the provider refused a call of an attempt for good, by the attempt's number.
+    ///   - abandoned: attempts that nobody goes on with, by number.
     ///   - afterFailure: what follows an attempt that failed.
     mutating func settle(
         _ charge: Charge, _ known: Holdings, refused: [Int: String] = [:],
+        abandoned: [Int: ChargeSettlement.Abandonment] = [:],
         afterFailure: (ChargeAttempt) -> ChargeSettlement.AfterFailure
     ) -> Charge {
         var stored = known.executions
@@ -23,8 +25,8 @@ extension SettlementChanges {
                 }
             })
         let settlement = ChargeSettlement(
-            of: charge, executions: stored.map(\.execution), inDoubt: inDoubt, refused: refused, rules: policy.charges,
-            now: now, afterFailure: afterFailure)
+            of: charge, executions: stored.map(\.execution), inDoubt: inDoubt, refused: refused,
+            abandoned: abandoned, rules: policy.charges, now: now, afterFailure: afterFailure)
         let settled = settlement.charge
         let about = EventSubject.other(settled.subscription?.uuid ?? settled.id.uuid)
         var readNow: Set<ExecutionID> = []

@@ -75,6 +75,23 @@ extension Transaction {
         """
     }
 
+    /// The shop's own `meta` of those that have one.
+    static func metaQuery(ofOpenChargesOf subscriptions: [UUID]) -> PostgresQuery {
+        """
+        SELECT id, meta FROM charges
+        WHERE subscription_id = ANY(\(subscriptions)) AND \(unescaped: isOpen) AND meta IS NOT NULL
+        """
+    }
+
+    static func meta(from rows: PostgresRows) throws -> [ChargeID: JSON] {
+        var meta: [ChargeID: JSON] = [:]
+        for row in rows {
+            let (charge, text) = try row.decode((UUID, String).self)
+            meta[ChargeID(charge)] = try JSON(parsing: Data(text.utf8))
+        }
+        return meta
+    }
+
     static func attemptsQuery(ofOpenChargesOf subscriptions: [UUID]) -> PostgresQuery {
         """
         SELECT \(unescaped: attemptColumns) FROM charge_attempts

@@ -56,12 +56,15 @@ extension Transaction {
 
 extension RenewalPlan.Rules {
     /// What follows an attempt that failed. An unscheduled charge has one attempt: its reference is its own.
+    ///
+    /// - Parameter charge: its charge, whose other attempts may have been counted before.
     func afterFailure(
         _ attempt: ChargeAttempt, of charge: Charge, _ subscription: Subscription?
     ) -> ChargeSettlement.AfterFailure {
         guard let period = charge.period, let subscription, subscription.status.runs else { return .final }
+        let attempts = charge.attempts.filter { $0.number != attempt.number } + [attempt]
         let verdict = verdict(
-            on: outcome(of: attempt), dueDay: period.start, attempts: countedAttempts(of: charge),
+            on: outcome(of: attempt), dueDay: period.start, attempts: attempts.count(where: counts),
             attemptedAt: attempt.begunAt, zone: subscription.timezone)
         if case .again(let at, _) = verdict { return .retry(at: at) }
         return .final
@@ -70,29 +73,44 @@ extension RenewalPlan.Rules {
     /// An attempt that is over, in the verdict's words.
     func outcome(of attempt: ChargeAttempt) -> AttemptVerdict.Outcome {
         switch attempt.outcome {
-        case .succeeded: return .succeeded
-        case .needsCustomer: return .needsCustomer
-        case .processing, .unknown: return .unknown
-        case .failed, .cancelled: break
+        case .succeeded: .succeeded
+        case .needsCustomer: .needsCustomer
+        case .processing, .unknown: .unknown
+        case .failed, .cancelled: failure(attempt.reason)
         }
-        guard let reason = attempt.reason else { return .declined(reason: nil) }
+    }
+
+    private func failure(_ reason: String?) -> AttemptVerdict.Outcome {
+        guard let reason else { return .declined(reason: nil) }
         if declines.meaning(of: reason) != .unknown { return .declined(reason: reason) }
         // The provider's codes (`request.param.invalid`) and our own words are about the request, not about the card.
         let isAboutRequest = reason.contains(".") || ["refused", "rejected", "conflict", "notFound"].contains(reason)
         return isAboutRequest ? .refused : .nothingCharged
     }
 
-    /// Attempts that were declined, those that count for nothing left out.
-    func countedAttempts(of charge: Charge) -> Int {
-        charge.attempts.filter { attempt in
-            guard !attempt.outcome.isOpen else { return false }
-            switch outcome(of: attempt) {
-            case .declined(let reason): return declines.meaning(of: reason) != .configuration
-            case .refused: return false
-            case .succeeded, .needsCustomer, .unknown, .nothingCharged: return true
-            }
-        }.count
+    /// Whether an attempt failed by our own set-up: somebody must mend that, and the attempt counts for nothing.
+    func failedByConfiguration(_ attempt: ChargeAttempt) -> Bool {
+        attempt.outcome == .failed && isConfiguration(attempt.reason)
     }
+
+    private func isConfiguration(_ reason: String?) -> Bool {
+        switch failure(reason) {
+        case .declined(let reason): declines.meaning(of: reason) == .configuration
+        case .refused: true
+        case .succeeded, .needsCustomer, .nothingCharged, .unknown: false
+        }
+    }
+
+    /// Whether an attempt is one of those that the schedule allows: it was made, and is over.
+    private func counts(_ attempt: ChargeAttempt) -> Bool {
+        !attempt.outcome.isOpen && attempt.outcome != .cancelled && !failedByConfiguration(attempt)
+    }
+
+    /// Whether a card network counts an attempt that failed for this reason: one that it saw.
+    func networkCounts(_ reason: String?) -> Bool { reason != Self.cancelled && !isConfiguration(reason) }
+
+    /// The reason of an attempt whose execution was cancelled.
+    private static let cancelled = "cancelled"
 
     /// What a charge's new state is to its subscription.
     func event(of charge: Charge, of subscription: Subscription, othersOpen: Bool) -> Subscription.Event? {
@@ -102,18 +120,20 @@ extension RenewalPlan.Rules {
         case .scheduled:
             // Between attempts: the last one was declined, unless it was our own set-up, or nothing was sent.
             guard let last = charge.attempts.last, last.outcome == .failed else { return nil }
-            switch outcome(of: last) {
-            case .declined(let reason): return declines.meaning(of: reason) == .configuration ? nil : .declinedForNow
-            case .nothingCharged: return .declinedForNow
-            case .succeeded, .needsCustomer, .refused, .unknown: return nil
-            }
+            return failedByConfiguration(last) ? nil : .declinedForNow
         case .failed:
             let last = charge.attempts.last { $0.outcome == .failed }
             if let last, declines.meaning(of: last.reason) == .hard {
                 return .declinedForGood(DeclinedInstrument(instrument: last.instrument, appearance: ""))
             }
-            return .givenUp(cancels: cancelsAfterDunning)
-        case .processing, .unknown, .skipped: return nil
+            // Only declines use a schedule up: not the shop's own cancel, nor our set-up.
+            let isUsedUp = last.map { networkCounts($0.reason) } ?? false
+            return .givenUp(cancels: cancelsAfterDunning && subscription.status.runs && isUsedUp)
+        case .skipped:
+            // Its instrument was found unusable when it was to be authorized, after the charge had begun.
+            let reason = charge.reason.flatMap(SkipReason.init(rawValue:))
+            return reason?.waitsForInstrument == true ? .instrumentUnusable : nil
+        case .processing, .unknown: return nil
         }
     }
 }

@@ -8,7 +8,7 @@ extension Transaction {
     func applyRenewals(
         _ claimed: [(renewal: ClaimedRenewal, report: InstrumentReport?)], of run: RenewalRun, owner: UUID
     ) async throws -> [RenewalStep] {
-        try await learn(claimed)
+        let known = try await learn(claimed)
         let own = try await lockClaimed(claimed.map(\.renewal.subscription), run)
         var changes = subscriptionChanges
         var steps: [RenewalStep] = []
@@ -20,7 +20,9 @@ extension Transaction {
                 steps.append(RenewalStep(isLost: true))
                 continue
             }
-            let instrument = report?.instrument(declines: own.declines[subscription.instrument] ?? [])
+            // As it is stored, for that is how a decline remembers it.
+            let shown = report?.completed(by: known)
+            let instrument = shown?.instrument(declines: own.declines[subscription.instrument] ?? [])
             let open = own.open[id] ?? []
             let plan = RenewalPlan(
                 for: subscription, open: open.compactMap(\.standing), instrument: instrument, rules: policy.renewal,
@@ -31,14 +33,19 @@ extension Transaction {
                 steps.append(RenewalStep(isLost: true))
                 continue
             }
-            let card: InstrumentSnapshot? = if case .found(let found) = report { found } else { nil }
-            steps.append(changes.carryOut(plan, of: subscription, open: open, card, asOf: run.asOf, owner: owner))
+            let card: InstrumentSnapshot? = if case .found(let found) = shown { found } else { nil }
+            steps.append(
+                changes.carryOut(
+                    plan, of: subscription, open: open, meta: own.meta, card, asOf: run.asOf, owner: owner))
         }
         try await write(changes)
         return steps
     }
 
-    private func learn(_ claimed: [(renewal: ClaimedRenewal, report: InstrumentReport?)]) async throws {
+    /// - Returns: what is known now of the instruments that were read.
+    private func learn(
+        _ claimed: [(renewal: ClaimedRenewal, report: InstrumentReport?)]
+    ) async throws -> [InstrumentID: InstrumentSnapshot] {
         var found: [(snapshot: InstrumentSnapshot, holder: String)] = []
         var missing: [InstrumentID] = []
         for (renewal, report) in claimed {
@@ -48,13 +55,15 @@ extension Transaction {
             case .anotherHolder, .unavailable, nil: break
             }
         }
-        try await learnInstruments(found, missing: missing)
+        return try await learnInstruments(found, missing: missing)
     }
 
     /// The subscriptions that a run still has, with what their plans need, all locked.
     private struct Claimed {
         var subscriptions: [SubscriptionID: Subscription] = [:]
         var open: [SubscriptionID: [Charge]] = [:]
+        /// Of the open charges, what each was begun with.
+        var meta: [ChargeID: JSON] = [:]
         var declines: [InstrumentID: [Timestamp]] = [:]
     }
 
@@ -68,13 +77,15 @@ extension Transaction {
             Self.openChargesQuery(of: ids),
             Self.attemptsQuery(ofOpenChargesOf: ids),
             declinesQuery(of: subscriptions.map(\.instrument), asOf: run.asOf),
+            Self.metaQuery(ofOpenChargesOf: ids),
         ])
         var claimed = Claimed()
         for subscription in try rows[0].map(Self.subscription(from:)) {
             claimed.subscriptions[subscription.id] = subscription
         }
         claimed.open = try Self.bySubscription(Self.charges(from: rows[1], attempts: rows[2]))
-        claimed.declines = try Self.declines(from: rows[3])
+        claimed.declines = try declines(from: rows[3])
+        claimed.meta = try Self.meta(from: rows[4])
         return claimed
     }
 
@@ -82,22 +93,23 @@ extension Transaction {
 
     /// When attempts with these instruments were declined, as far back as any network counts.
     func readDeclines(of instruments: [InstrumentID], asOf: Timestamp) async throws -> [InstrumentID: [Timestamp]] {
-        try Self.declines(from: try await query(declinesQuery(of: instruments, asOf: asOf)))
+        try declines(from: try await query(declinesQuery(of: instruments, asOf: asOf)))
     }
 
     private func declinesQuery(of instruments: [InstrumentID], asOf: Timestamp) -> PostgresQuery {
         let days = policy.renewal.dunning.longestCapDays
         return """
-            SELECT instrument_id, begun_at FROM charge_attempts
+            SELECT instrument_id, begun_at, reason FROM charge_attempts
             WHERE instrument_id = ANY(\(instruments.map(\.uuid))) AND outcome = 'failed'
                 AND begun_at > \((asOf - .seconds(Int64(days) * 86_400)).stored)
             """
     }
 
-    private static func declines(from rows: PostgresRows) throws -> [InstrumentID: [Timestamp]] {
+    private func declines(from rows: PostgresRows) throws -> [InstrumentID: [Timestamp]] {
         var declines: [InstrumentID: [Timestamp]] = [:]
         for row in rows {
-            let (instrument, at) = try row.decode((UUID, PostgresTimestamp).self)
+            let (instrument, at, reason) = try row.decode((UUID, PostgresTimestamp, String?).self)
+            guard policy.renewal.networkCounts(reason) else { continue }
             declines[InstrumentID(instrument), default: []].append(at.timestamp)
         }
         return declines
@@ -105,6 +117,11 @@ extension Transaction {
 }
 
 extension InstrumentReport {
+    /// The same with what earlier readings told, and this one didn't.
+    fileprivate func completed(by known: [InstrumentID: InstrumentSnapshot]) -> InstrumentReport {
+        if case .found(let instrument) = self { .found(known[instrument.id] ?? instrument) } else { self }
+    }
+
     /// The report in the plan's words.
     ///
     /// - Parameter declines: when attempts with it were declined.
@@ -123,11 +140,13 @@ extension SubscriptionChanges {
     /// Makes a plan true.
     ///
     /// - Parameters:
+    ///   - meta: of the open charges. What is sent under an attempt's key is always its charge's own, whatever the
+    ///     subscription's has become.
     ///   - card: the instrument as it was read just now.
     ///   - moment: the run's clock, by which attempts count as made.
     mutating func carryOut(
-        _ plan: RenewalPlan, of known: Subscription, open: [Charge], _ card: InstrumentSnapshot?,
-        asOf moment: Timestamp, owner: UUID
+        _ plan: RenewalPlan, of known: Subscription, open: [Charge], meta: [ChargeID: JSON],
+        _ card: InstrumentSnapshot?, asOf moment: Timestamp, owner: UUID
     ) -> RenewalStep {
         var (subscription, step) = (known, RenewalStep())
         var happened: [Subscription.Event] = []
@@ -156,7 +175,7 @@ extension SubscriptionChanges {
                 guard let card, var next = charge(index) else { continue }
                 next.instrument = subscription.instrument
                 next.expiryPolicy = subscription.expiryPolicy
-                step.attempt = begin(&next, meta: subscription.meta, with: card, at: moment, owner: owner)
+                step.attempt = begin(&next, meta: meta[next.id], with: card, at: moment, owner: owner)
                 put(next)
                 happened.append(contentsOf: subscription.hadTrouble)
             case .suspend(let index, let reason):

@@ -60,10 +60,12 @@ extension Transaction {
     /// - Parameters:
     ///   - locked: charges, with their subscriptions where those were read already.
     ///   - refused: why the provider refused a call of an attempt for good, by charge and by the attempt's number.
+    ///   - abandoned: attempts that nobody goes on with, likewise.
     ///   - justRead: executions that the provider was asked about just now, so that their next reading is planned.
     ///   - writes: what must be written before, in the same round trip.
     func decide(
         _ checkouts: [Checkout], _ locked: LockedCharges, refused: [ChargeID: [Int: String]] = [:],
+        abandoned: [ChargeID: [Int: ChargeSettlement.Abandonment]] = [:],
         justRead: Set<ExecutionID> = [], after writes: [PostgresQuery] = []
     ) async throws -> Decision {
         let owners: [ExecutionOwner] =
@@ -83,6 +85,7 @@ extension Transaction {
             let subscription = charge.subscription.flatMap { decision.subscriptions[$0] }
             let settled = decision.changes.settle(
                 charge, holdings[.charge(charge.id)] ?? Holdings(), refused: refused[charge.id] ?? [:],
+                abandoned: abandoned[charge.id] ?? [:],
                 afterFailure: { policy.renewal.afterFailure($0, of: charge, subscription) })
             decision.charges.append((charge, settled))
         }
@@ -132,6 +135,7 @@ extension Transaction {
     func write(_ decision: Decision, and others: [PostgresQuery] = []) async throws {
         try await write(decision.changes, and: others)
         try await settleSubscriptions(decision.charges, decision.subscriptions)
+        for (before, after) in decision.charges { failures.add(policy.renewal.configurationFailures(before, after)) }
     }
 
     /// Writes all that was decided: one statement for each kind of row, all in one round trip.

@@ -96,7 +96,7 @@ struct NotificationTests {
         let fact = try #require(try facts(text).facts.first)
         #expect(fact.phase == .completed)
         #expect(fact.success == false)
-        #expect(fact.reason == "BlockedInstrument")
+        #expect(fact.reason == "BlockedInstrument/LostInstrument")
         #expect(fact.at == Timestamp(rfc3339: "2026-09-01T11:00:00Z"))
     }
 

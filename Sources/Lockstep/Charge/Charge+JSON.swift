@@ -18,7 +18,7 @@ extension Charge {
             },
             "attempts": .array(attempts.sorted { $0.number < $1.number }.map(\.json)),
             "nextAttemptAt": nextAttemptAt.map { .string($0.rfc3339) },
-            "reason": reason.map(JSON.string),
+            "reason": reason.map { .string(DeclinePolicy.result(of: $0)) },
         ])
     }
 }
@@ -30,7 +30,7 @@ extension ChargeAttempt {
             "at": .string(begunAt.rfc3339),
             "executionId": execution.map { .string($0.description) },
             "outcome": .string(outcome.rawValue),
-            "reason": reason.map(JSON.string),
+            "reason": reason.map { .string(DeclinePolicy.result(of: $0)) },
         ])
     }
 }

@@ -77,7 +77,8 @@ public struct ChargeAttempt: Hashable, Sendable {
         case failed
         /// The customer would have to authenticate; its execution is cancelled.
         case needsCustomer
-        /// Another attempt paid first; whatever comes of this one is taken back.
+        /// Another attempt paid first, or nobody went on with it before it was authorized; whatever comes of this one is
+        /// taken back.
         case cancelled
 
         /// While an attempt is open there is no other: it succeeded, or still can (invariant M2).

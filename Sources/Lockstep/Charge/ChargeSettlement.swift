@@ -10,6 +10,8 @@ import Basics
 /// 3. Where the customer would have to act, nobody is there: the execution is cancelled, the shop is told, and a success
 ///    that comes all the same is taken back, since the shop may be asking the customer already.
 /// 4. A success after a failure that was told still pays, as long as no other attempt has.
+/// 5. An attempt that was never authorized, and that nobody goes on with, is over and burns nothing; a success that comes
+///    all the same is taken back.
 public struct ChargeSettlement: Sendable {
     /// What must be made true besides the new rows of the charge and its attempts.
     public enum Effect: Hashable, Sendable {
@@ -26,6 +28,19 @@ public struct ChargeSettlement: Sendable {
         case retry(at: Timestamp)
         /// The charge has failed.
         case final
+    }
+
+    /// How the charge goes on after an attempt that was never authorized, and that nobody goes on with.
+    public enum Abandonment: Hashable, Sendable {
+        /// The charge is skipped.
+        case skip(reason: String)
+        /// Another attempt is to come.
+        case again(at: Timestamp)
+
+        /// The attempt's.
+        public var reason: String { if case .skip(let reason) = self { reason } else { Self.notSent } }
+        /// The provider never got what would have charged.
+        public static let notSent = "not-sent"
     }
 
     public struct Rules: Sendable {
@@ -47,22 +62,26 @@ public struct ChargeSettlement: Sendable {
     private let executions: [ExecutionID: CheckoutExecution]
     private let inDoubt: Set<Int>
     private let refused: [Int: String]
+    private let abandoned: [Int: Abandonment]
     private let rules: Rules
     private let now: Timestamp
 
     /// - Parameters:
     ///   - inDoubt: numbers of the attempts of which a call has an unknown outcome.
     ///   - refused: why the provider refused a call of an attempt for good, by the attempt's number.
+    ///   - abandoned: attempts that nobody goes on with, by number; nothing where facts tell of an authorization.
     ///   - afterFailure: asked once for an attempt that failed, if nothing paid before.
     public init(
         of charge: Charge, executions: [CheckoutExecution], inDoubt: Set<Int> = [], refused: [Int: String] = [:],
-        rules: Rules, now: Timestamp, afterFailure: (ChargeAttempt) -> AfterFailure = { _ in .final }
+        abandoned: [Int: Abandonment] = [:], rules: Rules, now: Timestamp,
+        afterFailure: (ChargeAttempt) -> AfterFailure = { _ in .final }
     ) {
         self.charge = charge
         before = charge
         self.executions = Dictionary(executions.map { ($0.id, $0) }) { first, _ in first }
         self.inDoubt = inDoubt
         self.refused = refused
+        self.abandoned = abandoned
         self.rules = rules
         self.now = now
         for index in charge.attempts.indices { judge(index) }
@@ -91,6 +110,7 @@ public struct ChargeSettlement: Sendable {
         case .failed: judgeFailed(index, picture)
         case .needsCustomer where picture.actionRequired != nil: close(index, .needsCustomer, picture.actionRequired)
         case .needsCustomer, .processing: keepOpen(index, .processing)
+        case .created where abandoned[attempt.number] != nil: abandon(index)
         case .created where refused[attempt.number] != nil: close(index, .failed, refused[attempt.number])
         case .created: keepOpen(index, inDoubt.contains(attempt.number) ? .unknown : .processing)
         case .unknown: keepOpen(index, .unknown, picture.failureReason ?? "status-unknown")
@@ -137,6 +157,16 @@ public struct ChargeSettlement: Sendable {
         if charge.attempts[index].outcome.isOpen { set(index, outcome, reason) }
     }
 
+    /// Its first sending may still be on its way, so its execution is cancelled although nobody has authorized it.
+    private mutating func abandon(_ index: Int) {
+        let attempt = charge.attempts[index]
+        guard attempt.outcome.isOpen else { return }
+        close(index, .cancelled, abandoned[attempt.number]?.reason)
+        if let execution = execution(of: attempt), execution.cancelReason == nil {
+            effects.append(.cancel(execution.id, .attemptOver))
+        }
+    }
+
     // MARK: the charge
 
     private var succeeded: Int? {
@@ -174,6 +204,8 @@ public struct ChargeSettlement: Sendable {
             return
         }
         let wereOpen = Set(before.attempts.filter(\.outcome.isOpen).map(\.number))
+        let given = charge.attempts.last { $0.outcome == .cancelled && wereOpen.contains($0.number) }
+        if let end = given.flatMap({ abandoned[$0.number] }) { return settle(as: end) }
         guard let last = charge.attempts.last(where: { $0.outcome != .cancelled && wereOpen.contains($0.number) })
         else { return }
         switch last.outcome {
@@ -187,6 +219,16 @@ public struct ChargeSettlement: Sendable {
             case .final: move(to: .failed, .chargeFailed, last.reason)
             }
         case .processing, .unknown, .succeeded, .cancelled: break
+        }
+    }
+
+    private mutating func settle(as end: Abandonment) {
+        switch end {
+        case .skip(let reason): move(to: .skipped, .chargeSkipped, reason)
+        case .again(let at):
+            charge.state = .scheduled
+            charge.reason = nil
+            charge.nextAttemptAt = at
         }
     }
 

@@ -43,7 +43,8 @@ struct AuthorizationFold {
     private mutating func fail(_ step: Timeline.Step) {
         state = .failed
         failure = (step.at, step.reason)
-        if let reason = step.reason, Self.doubtful.contains(DeclinePolicy.plain(reason)) { mayHideCharge = true }
+        let result = step.reason.map { DeclinePolicy.plain(DeclinePolicy.result(of: $0)) }
+        if let result, Self.doubtful.contains(result) { mayHideCharge = true }
     }
 
     /// Not from the table of declines, which people change: what an execution's state is must not depend on that.

@@ -17,7 +17,8 @@ public struct LearnedFact: Hashable, Sendable {
             "action": fact.action.map(JSON.string),
             "success": fact.success.map(JSON.bool),
             "amount": fact.amount?.json,
-            "reason": fact.reason.map(JSON.string),
+            // A dispute's is whatever somebody wrote.
+            "reason": fact.reason.map { .string(fact.kind == .dispute ? $0 : DeclinePolicy.result(of: $0)) },
             "dispute": Dispute(fact, of: execution)?.json,
             "at": .string(fact.at.rfc3339),
             "learnedAt": .string(learnedAt.rfc3339),

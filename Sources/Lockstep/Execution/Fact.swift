@@ -35,7 +35,7 @@ public struct Fact: Hashable, Sendable {
     /// Payment records only: the totals at that moment.
     public let captured: Money?
     public let refunded: Money?
-    /// The provider's result, e.g. `InsufficientBalance`.
+    /// The provider's result, e.g. `InsufficientBalance`, as ``DeclinePolicy/reason(_:detail:)`` keeps it.
     public let reason: String?
     /// Whatever a customer has to do: `3ds`, `confirm`, `redirect`.
     public let actionRequired: String?

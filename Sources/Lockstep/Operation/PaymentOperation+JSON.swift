@@ -9,7 +9,7 @@ extension PaymentOperation {
             "state": .string(state.name),
             "amount": amount?.json,
             "executionId": execution.map { .string($0.id.description) },
-            "reason": reason.map(JSON.string),
+            "reason": reason.map { .string(DeclinePolicy.result(of: $0)) },
             "createdAt": .string(createdAt.rfc3339),
         ])
     }

@@ -44,15 +44,24 @@ public struct DeclinePolicy: Hashable, Sendable {
         self.byDetail = byDetail
     }
 
-    /// The class of a provider's result. What the table doesn't know, and no result at all, is unknown.
+    /// The class of a provider's reason. What the table doesn't know, and no reason at all, is unknown.
     ///
-    /// - Parameter detail: the provider's finer word, where it gives one: `ContactIssuer`.
-    public func meaning(of result: String?, detail: String? = nil) -> Class {
-        guard let result else { return .unknown }
-        let name = Self.plain(result)
-        if let detail, let found = byDetail[name + "/" + Self.plain(detail)] { return found }
+    /// - Parameter reason: as ``reason(_:detail:)`` makes it.
+    public func meaning(of reason: String?) -> Class {
+        guard let reason else { return .unknown }
+        let name = Self.plain(Self.result(of: reason))
+        let detail = reason.drop { $0 != "/" }
+        if !detail.isEmpty, let found = byDetail[name + "/" + Self.plain(String(detail))] { return found }
         return byResult[name] ?? .unknown
     }
+
+    /// A provider's result as it is kept, with its finer word where it gives one: `BlockedInstrument/ContactIssuer`.
+    public static func reason(_ result: String, detail: String?) -> String {
+        detail.map { "\(result)/\($0)" } ?? result
+    }
+
+    /// The result alone, which is what is shown: `BlockedInstrument`.
+    public static func result(of reason: String) -> String { String(reason.prefix { $0 != "/" }) }
 
     /// `INSUFFICIENT_BALANCE` in older texts is `InsufficientBalance` in newer ones.
     static func plain(_ name: String) -> String { name.lowercased().filter { $0.isLetter || $0.isNumber } }

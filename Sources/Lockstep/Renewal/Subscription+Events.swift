@@ -71,15 +71,17 @@ extension Subscription {
             self.declined = declined
             return turn(to: .needsInstrument)
         case .paid(let othersOpen):
-            declined = nil
+            // What another card pays says nothing about the one that was declined.
+            if declined?.instrument == instrument { declined = nil }
             return recover(othersOpen: othersOpen)
         case .instrumentUsable(let othersOpen):
-            declined = nil
+            // What was declined stays so for the day when the shop goes back to it: the plan compares the card itself.
             guard status == .needsInstrument else { return status.runs ? [.retryWaiting] : [] }
             return recover(othersOpen: othersOpen) + [.retryWaiting]
         case .declinedForNow, .customerNeeded: return status == .needsInstrument ? [] : turn(to: .pastDue)
         case .givenUp(let cancels):
-            if cancels { return cancel() }
+            // A paused one has no schedule that could have ended.
+            if cancels { return status.runs ? cancel() : [] }
             return status == .needsInstrument ? [] : turn(to: .pastDue)
         case .instrumentUnusable: return turn(to: .needsInstrument)
         }
@@ -104,6 +106,17 @@ extension Subscription {
         if othersOpen { return turn(to: .pastDue) }
         status = .active
         return [.tell(.subscriptionRecovered)]
+    }
+}
+
+extension Subscription {
+    /// Why what wasn't sent so far isn't sent any more; nil while its periods are charged.
+    public var stopReason: SkipReason? {
+        switch status {
+        case .active, .pastDue, .needsInstrument: nil
+        case .paused: .paused
+        case .cancelled, .ended: .cancelled
+        }
     }
 }
 

@@ -83,7 +83,11 @@ extension NotificationMessage {
     private var reason: String? {
         let error = details["errors"]?[0]
         let ofError = error.flatMap(ProviderProblem.reason(of:))
-        let ofOperation = compositions.lazy.compactMap { $0["operationResult"]?.code }.last { $0 != "Success" }
+        let ofOperation = compositions.lazy.compactMap { composition in
+            composition["operationResult"]?.code.map {
+                DeclinePolicy.reason($0, detail: composition["operationResultDetail"]?.code)
+            }
+        }.last { $0 != "Success" }
         let code = error.flatMap(ProviderProblem.code(of:))
         return ofError ?? ofOperation ?? (code == "workflow.action.failed" ? nil : code)
     }

@@ -7,7 +7,7 @@ struct ProviderProblem: Hashable, Sendable {
     let code: String?
     /// Scrubbed.
     let detail: String?
-    /// `reason.result`, e.g. `InsufficientBalance`.
+    /// `reason.result` with `reason.detail`, e.g. `InsufficientBalance`.
     let reason: String?
     /// Set when one of the errors leaves open whether the request took effect.
     let doubt: Doubt.Kind?
@@ -28,8 +28,12 @@ struct ProviderProblem: Hashable, Sendable {
         error["code"]?.code ?? error["title"]?.code ?? error["error"]?.code
     }
 
-    /// `reason.result`; in older errors `meta.operationResult`.
+    /// `reason.result` with `reason.detail`; in older errors `meta.operationResult`.
     static func reason(of error: JSON) -> String? {
+        result(of: error).map { DeclinePolicy.reason($0, detail: error["reason"]?["detail"]?.code) }
+    }
+
+    private static func result(of error: JSON) -> String? {
         error["reason"]?["result"]?.code ?? error["meta"]?["operationResult"]?.code
     }
 
@@ -51,6 +55,6 @@ struct ProviderProblem: Hashable, Sendable {
     ]
 
     private static func isInDoubt(_ error: JSON) -> Bool {
-        error["reason"]?["category"]?.word == "Unknown" || reason(of: error).map(resultsInDoubt.contains) ?? false
+        error["reason"]?["category"]?.word == "Unknown" || result(of: error).map(resultsInDoubt.contains) ?? false
     }
 }

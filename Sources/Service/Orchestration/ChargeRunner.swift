@@ -84,7 +84,7 @@ public struct ChargeRunner: Sendable {
     // MARK: what somebody left behind
 
     /// Goes on with an attempt's call that may or may not have been sent: looks first, then sends it again under the same
-    /// key, as long as the provider is taken to keep that.
+    /// key, as long as the provider is taken to keep that, its card can be charged and nobody has stopped it.
     func resume(_ claimed: ClaimedOperation) async throws {
         if claimed.operation.kind == .createExecution {
             guard let planned = try await store.resumeExecution(claimed) else { return }
@@ -98,13 +98,11 @@ public struct ChargeRunner: Sendable {
     private func resume(_ planned: PlannedExecution) async throws {
         switch await provider.findExecutions(merchantReference: planned.attempt.merchantReference) {
         case .done(let found):
-            if let execution = found.first {
-                _ = try await authorize(planned, execution)
-            } else if isKept(planned.operation) {
-                _ = try await create(planned, wasSent: true)
-            } else {
+            if found.isEmpty, !isKept(planned.operation) {
                 // It never was: nobody could have charged it. It begins anew.
                 _ = try await store.withdrawAttempt(planned, seconds: nil)
+            } else {
+                try await goOn(planned, found.first)
             }
         case .refused(let refusal):
             log.warning("an attempt could not be looked up", .operation(planned.operation.id), .error(refusal))
@@ -115,30 +113,90 @@ public struct ChargeRunner: Sendable {
         }
     }
 
+    /// - Parameter execution: what the provider has made already; nil: nothing.
+    private func goOn(_ planned: PlannedExecution, _ execution: ExecutionSnapshot?) async throws {
+        switch try await readiness(of: planned.attempt, planned.charge) {
+        case .unavailable(let seconds): _ = try await record(planned, .later(seconds: seconds))
+        case .ready:
+            if let execution {
+                _ = try await authorize(planned, execution)
+            } else if try await goesOn(planned.operation, planned.charge, planned.attempt) {
+                _ = try await create(planned, wasSent: true)
+            }
+        case .unusable(let end):
+            guard let execution else {
+                _ = try await record(planned, .abandoned(end))
+                return
+            }
+            let standing = try await orchestrator.steps.add(.created(planned, execution, owner: orchestrator.owner))
+            if let authorization = standing.authorization { _ = try await record(authorization, .abandoned(end)) }
+        }
+    }
+
     private func resume(_ planned: PlannedAuthorization) async throws {
-        if planned.isUnsent {
-            switch await orchestrator.look(at: planned.attempt.instrument, of: planned.charge.holderReference) {
-            case .found(let instrument):
-                if let obstacle = obstacle(instrument, planned.charge) { return try await refuse(planned, obstacle) }
+        if planned.isUnsent, isKept(planned.operation) {
+            switch try await readiness(of: planned.attempt, planned.charge) {
+            case .unavailable(let seconds): _ = try await record(planned, .later(seconds: seconds))
+            case .unusable(let end): _ = try await record(planned, .abandoned(end))
+            case .ready:
+                guard try await goesOn(planned.operation, planned.charge, planned.attempt) else { return }
                 _ = try await send(planned)
-            case .missing: try await refuse(planned, .missing)
-            case .anotherHolder: try await refuse(planned, .anotherHolder)
-            case .unavailable(let seconds, _): _ = try await record(planned, .later(seconds: seconds))
             }
             return
         }
-        let snapshot = try await orchestrator.refreshCharge(of: planned.execution)
+        let seen = try await orchestrator.refreshCharge(of: planned.execution)
         guard try await store.readOperation(planned.operation.id)?.state.isFinal == false else { return }
-        guard snapshot != nil, isKept(planned.operation) else {
-            // Without a look nothing is sent, and nothing under a key that the provider may have forgotten.
-            _ = try await record(planned, .unknown(Doubt(kind: .timedOut, detail: "not looked up, or too old")))
+        guard let seen else {
+            // Without a look nothing is sent.
+            _ = try await record(planned, .unknown(Doubt(kind: .timedOut, detail: "not looked up")))
             return
         }
-        _ = try await send(planned)
+        guard try await goesOn(planned.operation, planned.charge, planned.attempt) else { return }
+        if isKept(planned.operation) {
+            _ = try await send(planned)
+        } else if seen.snapshot.facts.allSatisfy(\.isCreation) {
+            // It never arrived, and nothing is sent under a key that the provider may have forgotten.
+            _ = try await record(planned, .abandoned(anew(planned.charge)))
+        } else {
+            _ = try await record(planned, .unknown(Doubt(kind: .timedOut, detail: "too old to be sent again")))
+        }
     }
 
-    private func refuse(_ planned: PlannedAuthorization, _ obstacle: InstrumentObstacle) async throws {
-        _ = try await record(planned, .refused(reason: obstacle.rawValue))
+    /// A period gets another attempt, with a reference and a key of its own. An unscheduled charge has but one.
+    private func anew(_ charge: Charge) -> ChargeSettlement.Abandonment {
+        charge.subscription == nil
+            ? .skip(reason: ChargeSettlement.Abandonment.notSent) : .again(at: store.now)
+    }
+
+    /// What an instrument is found to be before a call is sent that has waited.
+    private enum Readiness {
+        case ready
+        case unusable(ChargeSettlement.Abandonment)
+        case unavailable(retryAfterSeconds: Int?)
+    }
+
+    private func readiness(of attempt: ChargeAttempt, _ charge: Charge) async throws -> Readiness {
+        let obstacle: InstrumentObstacle?
+        switch await orchestrator.look(at: attempt.instrument, of: charge.holderReference) {
+        case .unavailable(let seconds, let reason):
+            log.warning("an instrument could not be read", .instrument(attempt.instrument), .error(reason))
+            return .unavailable(retryAfterSeconds: seconds)
+        case .missing:
+            try await store.learnDeletion(of: attempt.instrument)
+            obstacle = .missing
+        case .anotherHolder: obstacle = charge.subscription == nil ? .anotherHolder : .missing
+        case .found(let instrument):
+            let known = try await store.learnInstruments([instrument], holder: charge.holderReference)
+            obstacle = self.obstacle(known.first ?? instrument, charge)
+        }
+        return obstacle.map { Readiness.unusable(.skip(reason: $0.rawValue)) } ?? .ready
+    }
+
+    /// Whether a call that has waited is to be sent: its attempt isn't over, and its subscription runs.
+    private func goesOn(
+        _ operation: PaymentOperation, _ charge: Charge, _ attempt: ChargeAttempt
+    ) async throws -> Bool {
+        try await orchestrator.steps.add(.resumed(operation, of: charge.id, number: attempt.number)).goesOn
     }
 
     /// Whether the provider certainly still keeps what it answered under the operation's key.

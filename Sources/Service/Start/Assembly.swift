@@ -20,7 +20,7 @@ struct Assembly: Sendable {
     let identifiers: IdentifierSource
     let bells: Bells
     let log: Log
-    let metrics = Metrics()
+    let metrics: Metrics
     let httpMetrics: HTTPMetrics
     let admission: Admission
     let gatekeeper: Gatekeeper
@@ -35,7 +35,8 @@ struct Assembly: Sendable {
     init(
         settings: Settings, payrails: Settings.Payrails, parts: LockstepService.Parts, orchestrator: Orchestrator,
         pool: PostgresPool, clock: WallClock, identifiers: IdentifierSource, bells: Bells, log: Log,
-        eventsClient: HTTPClient? = nil, gatePool: PostgresPool? = nil, checkClient: HTTPClient? = nil
+        metrics: Metrics = Metrics(), eventsClient: HTTPClient? = nil, gatePool: PostgresPool? = nil,
+        checkClient: HTTPClient? = nil
     ) {
         self.settings = settings
         self.payrails = payrails
@@ -47,6 +48,7 @@ struct Assembly: Sendable {
         self.identifiers = identifiers
         self.bells = bells
         self.log = log
+        self.metrics = metrics
         authenticator = StoreAuthenticator(store: orchestrator.store, clock: clock)
         notificationMetrics = NotificationMetrics(metrics, clock: clock)
         renewalMetrics = RenewalMetrics(metrics, clock: clock)
@@ -57,7 +59,6 @@ struct Assembly: Sendable {
         inbox = Inbox(
             store: orchestrator.store, log: log, bell: bells.notifications,
             maximumWaiting: settings.load.maximumWaitingNotifications)
-        let metrics = metrics
         httpMetrics = HTTPMetrics(metrics)
         let maximumWaiting = settings.database.maximumWaiting
         admission = Admission(settings.admissionLimits) { pool.statistics.waiting >= maximumWaiting }

@@ -61,12 +61,15 @@ public final class LockstepService: Sendable {
         do {
             try await refuseWrongVersion(pool)
             let identifiers = IdentifierSource.system(clock: clock)
+            let metrics = Metrics()
             let orchestrator = try settings.orchestrator(
-                payrails, through: client, pool: pool, clock: clock, identifiers: identifiers, log: log)
+                payrails, through: client, pool: pool, clock: clock, identifiers: identifiers, metrics: metrics,
+                log: log)
             let bells = Bells()
             let assembly = Assembly(
                 settings: settings, payrails: payrails, parts: parts, orchestrator: orchestrator, pool: pool,
-                clock: clock, identifiers: identifiers, bells: bells, log: log, eventsClient: eventsClient,
+                clock: clock, identifiers: identifiers, bells: bells, log: log, metrics: metrics,
+                eventsClient: eventsClient,
                 gatePool: gatePool, checkClient: checkClient)
             if settings.events.url != nil { try await orchestrator.store.beginDeliveries() }
             let server = assembly.server()

@@ -42,12 +42,15 @@ extension Settings {
 
     /// What joins these books and Payrails, in a service and in a command alike.
     ///
+    /// - Parameter metrics: where it counts; a command shows none.
     /// - Throws: ``StartRefusal``, as ``storePolicy()`` does.
     func orchestrator(
         _ payrails: Payrails, through client: HTTPClient, pool: PostgresPool, clock: WallClock,
-        identifiers: IdentifierSource, log: Log
+        identifiers: IdentifierSource, metrics: Metrics = Metrics(), log: Log
     ) throws(StartRefusal) -> Orchestrator {
-        let store = PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: try storePolicy())
+        var store = PaymentStore(pool: pool, clock: clock, identifiers: identifiers, policy: try storePolicy())
+        let alarm = ConfigurationAlarm(metrics, log: log)
+        store.onConfigurationFailure = { alarm.raise($0) }
         return Orchestrator(
             store: store, provider: PayrailsClient(payrails.configuration(pacedBy: store), transport: client),
             owner: identifiers.next(), charging: charging, log: log)

@@ -36,11 +36,13 @@ struct ChargeSettlementTests {
 
     private func settle(
         _ charge: Charge, _ executions: CheckoutExecution..., inDoubt: Set<Int> = [], refused: [Int: String] = [:],
-        now: Double = 100, afterFailure: ChargeSettlement.AfterFailure = .final
+        abandoned: [Int: ChargeSettlement.Abandonment] = [:], now: Double = 100,
+        afterFailure: ChargeSettlement.AfterFailure = .final
     ) -> ChargeSettlement {
         ChargeSettlement(
-            of: charge, executions: executions, inDoubt: inDoubt, refused: refused, rules: .init(), now: S.at(now),
-            afterFailure: { _ in afterFailure })
+            of: charge, executions: executions, inDoubt: inDoubt, refused: refused, abandoned: abandoned,
+            rules: .init(),
+            now: S.at(now), afterFailure: { _ in afterFailure })
     }
 
     private let success = S.completed("authorize", 10, minor: 1499)
@@ -151,6 +153,29 @@ struct ChargeSettlementTests {
         #expect(refused.effects == [.event(.chargeFailed)])
         // Facts are stronger than a refusal.
         #expect(settle(known, S.charged(1, success), refused: [1: "x"]).charge.state == .succeeded)
+    }
+
+    @Test("an attempt that nobody goes on with before it was authorized is over, and what comes of it is taken back")
+    func abandoned() {
+        let charge = S.charge(.unknown, S.attempt(1, .unknown, execution: 1))
+        let created = S.charged(1, S.status("created", 1))
+        let skipped = settle(charge, created, abandoned: [1: .skip(reason: "instrument-expired")])
+        #expect(skipped.charge.state == .skipped && skipped.charge.reason == "instrument-expired")
+        #expect(skipped.charge.attempts[0].outcome == .cancelled)
+        #expect(skipped.effects == [.cancel(S.execution(1), .attemptOver), .event(.chargeSkipped)])
+        let late = settle(skipped.charge, S.charged(1, success, cancel: .attemptOver))
+        #expect(late.charge.state == .skipped && late.effects == [.cancel(S.execution(1), .duplicate)])
+        let anew = settle(charge, created, abandoned: [1: .again(at: S.at(100))], afterFailure: .final)
+        #expect(anew.charge.state == .scheduled && anew.charge.nextAttemptAt == S.at(100))
+        #expect(anew.effects == [.cancel(S.execution(1), .attemptOver)])
+        // Without an execution there is nothing to cancel.
+        let unmade = S.charge(.processing, S.attempt(1, execution: nil))
+        #expect(settle(unmade, abandoned: [1: .skip(reason: "paused")]).effects == [.event(.chargeSkipped)])
+        // Facts are stronger, and what was over stays so.
+        #expect(settle(charge, S.charged(1, success), abandoned: [1: .skip(reason: "x")]).charge.state == .succeeded)
+        let failed = S.charge(.failed, S.attempt(1, .failed, execution: 1, reason: "GenericRejection"))
+        let told = settle(failed, created, abandoned: [1: .skip(reason: "x")])
+        #expect(told.charge == failed && told.effects.isEmpty)
     }
 
     @Test("M2: a late success pays, and what was planned is off")

@@ -51,9 +51,12 @@ struct DeclinePolicyTests {
         for result in ["ExpiredInstrument", "BlockedInstrument", "SuspectedFraud", "PayerAuthenticationRequired"] {
             #expect(policy.meaning(of: result) != .soft)
         }
-        #expect(policy.meaning(of: "BlockedInstrument", detail: "CanceledSubscription") == .hard)
-        #expect(policy.meaning(of: "BlockedInstrument", detail: "Stolen") == .hard)
-        #expect(policy.meaning(of: "BlockedInstrument", detail: "ContactIssuer") == .soft)
+        #expect(policy.meaning(of: "BlockedInstrument/CanceledSubscription") == .hard)
+        #expect(policy.meaning(of: "BlockedInstrument/Stolen") == .hard)
+        #expect(policy.meaning(of: "BlockedInstrument/ContactIssuer") == .soft)
+        #expect(policy.meaning(of: "BLOCKED_INSTRUMENT/CONTACT_ISSUER") == .soft)
+        #expect(policy.meaning(of: "InsufficientBalance/ContactIssuer") == .soft)
+        #expect(policy.meaning(of: "ProviderTimeout/ContactIssuer") == .unknown)
         for result in ["Timeout", "ProviderTimeout", "InternalServerError", "DuplicateOperation"] {
             #expect(policy.meaning(of: result) == .unknown)
         }

@@ -31,7 +31,16 @@ struct SubscriptionTests {
         let effects = try subscription.apply(
             change, today: try S.day("2026-02-02"), lastStart: try S.day("2026-01-31"), othersOpen: false)
         #expect(effects == [.tell(.subscriptionRecovered), .retryWaiting])
-        #expect(subscription.status == .active && subscription.declined == nil)
+        #expect(subscription.status == .active)
+        // Back to the card that was declined, also after the other one has paid.
+        _ = subscription.apply(.paid(othersOpen: false))
+        change.instrument = S.card
+        _ = try subscription.apply(
+            change, today: try S.day("2026-02-02"), lastStart: try S.day("2026-01-31"), othersOpen: false)
+        #expect(
+            try S.plan(subscription, at: "2026-03-01T00:00:00Z").steps.contains { step in
+                if case .skip(_, .instrumentDeclined) = step { true } else { false }
+            })
     }
 
     @Test("a decline of a card that was replaced meanwhile says nothing about the new one")
@@ -53,6 +62,9 @@ struct SubscriptionTests {
                 .stopPlanned(reason: .cancelled), .tell(.subscriptionCancelled),
             ])
         #expect(cancelled.status == .cancelled)
+        var paused = try S.subscription(status: .paused)
+        #expect(paused.apply(.givenUp(cancels: true)) == [])
+        #expect(paused.status == .paused)
     }
 
     @Test("pausing and cancelling stop what is planned; what falls into a pause is skipped; said twice, nothing more")

@@ -133,6 +133,53 @@ struct ChargeDoubtTests {
         }
     }
 
+    @Test("R14: a card that was disabled while the charge waited to be authorized: it is skipped, and none was made")
+    func disabledWhileWaiting() async throws {
+        let card = try lockstep.card()
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .authorize, times: nil, containing: card.id))
+        let charge = try await lockstep.charge(card)
+        #expect(charge.reply.json["state"] == "processing")
+        #expect(lockstep.sandbox.changeInstrument(card.id, status: "disabled").isAccepted)
+        #expect(try await lockstep.becomes("skipped", charge: charge))
+        #expect(try await lockstep.charge(charge.id)["reason"] == "instrument-disabled")
+        #expect(try await lockstep.tells(["charge.skipped"], charge))
+        #expect(lockstep.money(of: charge) == .init())
+    }
+
+    @Test(
+        "R14: a card that was disabled while nobody knew about the execution isn't charged", arguments: [true, false])
+    func disabledWhileUnknown(_ wasMade: Bool) async throws {
+        // Nothing is looked up before the card was disabled.
+        let lockstep = try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "1500"])
+        let card = try lockstep.card()
+        lockstep.sandbox.add(
+            SandboxFault(
+                wasMade ? .closeAfter : .closeBefore, on: .createExecution, times: 2, containing: card.holder))
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 503), on: .listExecutions, times: nil))
+        let charge = try await lockstep.charge(card)
+        #expect(try await lockstep.becomes("unknown", charge: charge))
+        #expect(lockstep.sandbox.changeInstrument(card.id, status: "disabled").isAccepted)
+        lockstep.sandbox.clearFaults()
+        #expect(try await lockstep.becomes("skipped", charge: charge))
+        #expect(try await lockstep.charge(charge.id)["reason"] == "instrument-disabled")
+        #expect(lockstep.calls(.authorize, charge).isEmpty)
+        await lockstep.stop()
+    }
+
+    @Test("an authorization that never arrived, and whose key is too old to be sent again, ends the charge")
+    func neverArrived() async throws {
+        let lockstep = try await ServiceHarness.start([
+            "PAYRAILS_CALL_TIMEOUT_MS": "1500", "PAYRAILS_IDEMPOTENCY_RETENTION": "1s",
+        ])
+        let card = try lockstep.card()
+        lockstep.sandbox.add(SandboxFault(.closeBefore, on: .authorize, times: nil, containing: card.id))
+        let charge = try await lockstep.charge(card)
+        #expect(try await lockstep.becomes("skipped", charge: charge))
+        #expect(try await lockstep.charge(charge.id)["reason"] == "not-sent")
+        #expect(lockstep.money(of: charge) == .init())
+        await lockstep.stop()
+    }
+
     @Test("a refusal of what the charge asks for fails it", arguments: [SandboxRoute.createExecution, .authorize])
     func refused(_ route: SandboxRoute) async throws {
         let card = try lockstep.card()

@@ -80,6 +80,28 @@ struct ChargeTests {
         #expect(lockstep.calls(.authorize, charge).count == 1)
     }
 
+    @Test("what failed by our own set-up is told to those who run it, once, and a decline isn't")
+    func configurationAlarm() async throws {
+        let lockstep = try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
+        let shop = try lockstep.shop
+        let series = "lockstep_charges_configuration_failures_total"
+        #expect(try await shop.metric(series) == 0)
+        let declined = try await lockstep.charge(try lockstep.card("0002"))
+        #expect(try await lockstep.becomes("failed", charge: declined))
+        let reference = freshWord("topup")
+        lockstep.sandbox.add(
+            SandboxOutcomeRule(.decline(result: "ProviderConfigError"), merchantReference: reference))
+        let charge = try await lockstep.charge(try lockstep.card(), reference: reference)
+        #expect(try await lockstep.becomes("failed", charge: charge))
+        #expect(try await waitUntil { try await shop.metric(series) == 1 })
+        #expect(await waitUntil { lockstep.log.errors.contains { $0.contains(charge.id) } })
+        #expect(await lockstep.sandbox.becomesQuiet())
+        #expect(try await shop.metric(series) == 1)
+        #expect(lockstep.log.errors.filter { $0.contains(charge.id) }.count == 1)
+        #expect(!lockstep.log.errors.contains { $0.contains(declined.id) })
+        await lockstep.stop()
+    }
+
     @Test("R11: an expired card is charged only by a policy that allows it")
     func expired() async throws {
         let card = try lockstep.card(month: "01", year: "2020")

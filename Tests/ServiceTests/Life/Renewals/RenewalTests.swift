@@ -143,6 +143,20 @@ struct RenewalTests {
         #expect(try await lockstep.status(subscription) == "active")
     }
 
+    @Test("the bank's finer word decides too: a blocked card whose holder shall call the bank is tried again")
+    func declineDetail() async throws {
+        let subscription = try await lockstep.subscription(try lockstep.card())
+        lockstep.sandbox.add(
+            SandboxOutcomeRule(
+                .decline(result: "BlockedInstrument", detail: "ContactIssuer"),
+                merchantReference: "\(subscription.reference)~1~1"))
+        try await lockstep.renew("2027-01-31T06:00:00Z")
+        #expect(try await lockstep.come(to: ["scheduled BlockedInstrument"], subscription))
+        #expect(try await lockstep.status(subscription) == "pastDue")
+        try await lockstep.renew("2027-02-03T08:00:00Z")
+        #expect(try await lockstep.come(to: ["succeeded"], subscription))
+    }
+
     @Test("R11 E1: an expired card is not sent, and its renewal at the issuer makes the charge happen in a later run")
     func expired() async throws {
         let card = try lockstep.card(month: "01", year: "2027")
@@ -267,6 +281,31 @@ struct RenewalTests {
         #expect(
             try await lockstep.tells(
                 ["subscription.past_due", "charge.skipped", "subscription.cancelled"], cancelled))
+    }
+
+    @Test(
+        "what waits to be authorized isn't any more when its subscription is stopped or its card disabled",
+        arguments: [
+            ("pause", "skipped paused", "paused"), ("cancel", "skipped cancelled", "cancelled"),
+            ("disable", "skipped instrument-disabled", "needsInstrument"),
+        ])
+    func stoppedWhileWaiting(_ step: String, _ fate: String, _ status: String) async throws {
+        let card = try lockstep.card()
+        let subscription = try await lockstep.subscription(card)
+        // Our credentials don't reach this: nothing is sent, nothing is burnt, and it is tried again.
+        lockstep.sandbox.add(SandboxFault(.errorBefore(status: 403), on: .authorize, times: nil, containing: card.id))
+        try await lockstep.renew("2027-01-31T06:00:00Z")
+        #expect(try await lockstep.fates(subscription) == ["processing"])
+        if step == "disable" {
+            #expect(lockstep.sandbox.changeInstrument(card.id, status: "disabled").isAccepted)
+        } else {
+            #expect(try await lockstep.shop.post("\(subscription.path)/\(step)").status == 200)
+        }
+        #expect(try await lockstep.come(to: [fate], subscription))
+        #expect(try await lockstep.status(subscription) == status)
+        #expect(lockstep.successes(subscription.reference).isEmpty)
+        let attempts = try await lockstep.charges(subscription).first?["attempts"]?.array
+        #expect(attempts?.count == 1 && attempts?.first?["outcome"] == "cancelled")
     }
 
     @Test("the last period ends it")
