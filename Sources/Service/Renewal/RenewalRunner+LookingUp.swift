@@ -53,10 +53,10 @@ extension RenewalRunner {
             let claimed = try await store.claimLookUps(run, since: began, limit: min(left, options.batch))
             guard !claimed.isEmpty else { break }
             left -= claimed.count
-            for look in await eachAtOnce(claimed, { await look(into: $0) }) {
+            for found in await eachAtOnce(claimed, { await look(into: $0) }) {
                 summary.lookedUp += 1
-                if look != .read { summary.unanswered += 1 }
-                switch look {
+                if found != .read { summary.unanswered += 1 }
+                switch found {
                 case .read, .refused: inARow = 0
                 case .silent: inARow += 1
                 case .failed: break
