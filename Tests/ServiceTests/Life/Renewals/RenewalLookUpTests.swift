@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Lockstep
 import PayrailsSandbox
 import Store
 import TestKit
