@@ -3,21 +3,26 @@ import Foundation
 import Lockstep
 import Postgres
 
-/// What will be charged, by day and currency.
+/// What will be charged, by day and currency, and which cards will have expired by then.
 public struct Forecast: Sendable {
     public struct Row: Sendable {
         public let day: CivilDate
         public let currency: Currency
+        /// Charges that will be made, and what they come to.
         public internal(set) var count = 0
         public internal(set) var minor: Int64 = 0
-        /// Of these, with a card that will have expired and isn't charged then.
-        public internal(set) var expired = 0
+        /// Periods that won't be charged, by the reason.
+        public internal(set) var notCharged: [SkipReason: Int] = [:]
 
         /// The sum can be more than one amount may be, so it is written by itself.
         public var total: String { "\(Forecast.text(minor, currency)) \(currency.code)" }
     }
 
     private var byKey: [String: Row] = [:]
+    /// How many cards of running subscriptions will have expired.
+    public internal(set) var expiredCards = 0
+    /// The first of them, at most ``PaymentStore/listedCards``, by their months.
+    public internal(set) var cards: [ExpiringCard] = []
 
     /// By day, then by currency.
     public var rows: [Row] {
@@ -34,13 +39,16 @@ public struct Forecast: Sendable {
         }
     }
 
-    mutating func add(_ expected: ExpectedPeriod, isBlocked: Bool) {
-        let currency = expected.amount.currency
-        let key = "\(expected.period.start) \(currency.code)"
-        var row = byKey[key] ?? Row(day: expected.period.start, currency: currency)
-        row.count += 1
-        row.minor += expected.amount.minor
-        if isBlocked { row.expired += 1 }
+    /// - Parameter reason: why it won't be charged.
+    mutating func add(_ amount: Money, on day: CivilDate, unless reason: SkipReason?) {
+        let key = "\(day) \(amount.currency.code)"
+        var row = byKey[key] ?? Row(day: day, currency: amount.currency)
+        if let reason {
+            row.notCharged[reason, default: 0] += 1
+        } else {
+            row.count += 1
+            row.minor += amount.minor
+        }
         byKey[key] = row
     }
 
@@ -59,48 +67,105 @@ public struct Forecast: Sendable {
                     [
                         "day": .string(row.day.description), "currency": .string(row.currency.code),
                         "charges": JSON(row.count), "total": .string(Self.text(row.minor, row.currency)),
-                        "expiredCards": JSON(row.expired),
+                        "notCharged": .object(
+                            Dictionary(
+                                row.notCharged.map { ($0.key.rawValue, JSON($0.value)) },
+                                uniquingKeysWith: { first, _ in first })),
                     ]
                 }),
             "totals": .object(
                 Dictionary(
                     totals.map { ($0.currency, ["charges": JSON($0.total.count), "total": .string($0.total.text)]) },
                     uniquingKeysWith: { first, _ in first })),
+            "expiredCards": JSON(expiredCards), "cards": .array(cards.map(\.json)),
         ]
     }
 }
 
 extension PaymentStore {
-    /// Adds up what becomes due until the end of a day, from what is known here. Page by page, so that memory stays flat.
+    /// Adds up what is charged until the end of a day, from what is known here: periods that become due, and those that
+    /// are due and wait for another attempt. Page by page, so that memory stays flat.
     public func forecast(until day: CivilDate, now: Timestamp) async throws -> Forecast {
         var forecast = Forecast()
+        (forecast.expiredCards, forecast.cards) = try await readExpiringCards(by: day)
         var place: SubscriptionID?
         while true {
             let page = try await listRunningSubscriptions(after: place, limit: 1000)
             guard let last = page.last else { return forecast }
             place = last.id
-            let cards = try await readInstruments(page.map(\.instrument))
+            let (cards, open) = try await transact { transaction in
+                (
+                    try await transaction.readInstruments(Set(page.map(\.instrument))),
+                    try await transaction.readOpenCharges(of: page.map(\.id))
+                )
+            }
             for subscription in page {
-                let calendar = subscription.calendar(hour: policy.renewal.hour)
-                let count = calendar.latestIndex(startingBy: day) - subscription.nextIndex + 1
-                guard count > 0 else { continue }
                 let card = cards[subscription.instrument]
-                for expected in subscription.dates(
-                    count, card: card, hour: policy.renewal.hour, expiryZone: policy.expiryZone)
-                {
-                    let permits = subscription.expiryPolicy.permits(
-                        expected.card, hasNetworkToken: card?.hasNetworkToken ?? false)
-                    forecast.add(expected, isBlocked: !permits)
-                }
+                addOpen(open[subscription.id] ?? [], of: subscription, card, until: day, now: now, to: &forecast)
+                addFresh(of: subscription, card, until: day, now: now, to: &forecast)
             }
         }
     }
 
-    private func readInstruments(_ ids: [InstrumentID]) async throws -> [InstrumentID: InstrumentSnapshot] {
-        try await transact { transaction in
-            var cards: [InstrumentID: InstrumentSnapshot] = [:]
-            for id in Set(ids) { cards[id] = try await transaction.readInstrument(id)?.snapshot }
-            return cards
+    /// What was postponed, is tried again, or waits for an instrument. An attempt that runs isn't to come any more.
+    private func addOpen(
+        _ open: [Charge], of subscription: Subscription, _ card: InstrumentSnapshot?, until day: CivilDate,
+        now: Timestamp, to forecast: inout Forecast
+    ) {
+        for charge in open {
+            guard let standing = charge.standing else { continue }
+            let due: CivilDate
+            let at: Timestamp
+            switch standing.standing {
+            case .inFlight: continue
+            case .scheduled(let time):
+                due = CivilDate(of: time, in: subscription.timezone)
+                at = max(time, now)
+            case .waiting:
+                let end = policy.renewal.dunning.windowEnd(dueDay: standing.start, zone: subscription.timezone)
+                guard now < end else { continue }
+                due = standing.start
+                at = now
+            }
+            guard due <= day else { continue }
+            add(charge.amount, of: subscription, at: at, card, to: &forecast)
         }
+    }
+
+    /// Periods that have no charge yet. What is late is charged by the next run, or left out, as
+    /// `LOCKSTEP_RENEW_MISSED` says.
+    private func addFresh(
+        of subscription: Subscription, _ card: InstrumentSnapshot?, until day: CivilDate, now: Timestamp,
+        to forecast: inout Forecast
+    ) {
+        let calendar = subscription.calendar(hour: policy.renewal.hour)
+        let count = calendar.latestIndex(startingBy: day) - subscription.nextIndex + 1
+        guard count > 0 else { return }
+        let missed = missedPeriods(of: subscription, now: now)
+        for expected in subscription.dates(
+            count, card: card, hour: policy.renewal.hour, expiryZone: policy.expiryZone)
+        {
+            add(
+                expected.amount, of: subscription, at: max(expected.dueAt, now), card,
+                unless: missed.contains(expected.period.index) ? .missed : nil, to: &forecast)
+        }
+    }
+
+    private func add(
+        _ amount: Money, of subscription: Subscription, at moment: Timestamp, _ card: InstrumentSnapshot?,
+        unless reason: SkipReason? = nil, to forecast: inout Forecast
+    ) {
+        let obstacle = subscription.obstacle(card, at: moment, in: policy.expiryZone)
+        forecast.add(amount, on: CivilDate(of: moment, in: subscription.timezone), unless: reason ?? obstacle)
+    }
+
+    private func missedPeriods(of subscription: Subscription, now: Timestamp) -> Set<Int> {
+        let plan = RenewalPlan(
+            for: subscription, open: [], instrument: .unreadable, rules: policy.renewal, now: now)
+        return Set(
+            plan.steps.compactMap { step -> Int? in
+                guard case .skip(let period, .missed) = step else { return nil }
+                return period.index
+            })
     }
 }

@@ -23,7 +23,8 @@ extension PaymentStore {
         ).map { InstrumentID(try $0.decode("id", as: UUID.self)) }
     }
 
-    /// Takes over what the provider shows of instruments, and tells the shop what differs from what it showed before.
+    /// Takes over what the provider shows of instruments, and tells the shop what differs from what it showed before. What
+    /// waited for one of them that can be charged now is due at once.
     ///
     /// - Parameter holder: whose they are, where the provider doesn't repeat it.
     /// - Returns: what is known of them now, in the same order.
@@ -34,6 +35,7 @@ extension PaymentStore {
         guard !snapshots.isEmpty else { return [] }
         return try await transact { transaction in
             let known = try await transaction.learnInstruments(snapshots.map { ($0, holder) })
+            try await transaction.recoverSubscriptions(of: Array(known.values))
             return snapshots.map { known[$0.id] ?? $0 }
         }
     }
@@ -112,7 +114,7 @@ extension InstrumentChange {
 }
 
 extension Transaction {
-    private static let instrumentColumns = """
+    static let instrumentColumns = """
         id, holder_reference, payment_method, status, is_default, display_name, network, suffix, expiry_month, \
         expiry_year, has_network_token, future_usage
         """
@@ -120,6 +122,48 @@ extension Transaction {
     func readInstrument(_ id: InstrumentID) async throws -> KnownInstrument? {
         try await query("SELECT \(unescaped: Self.instrumentColumns) FROM instruments WHERE id = \(id.uuid)")
             .first.map(Self.instrument(from:))
+    }
+
+    /// The same for many; those that nobody knows are left out.
+    func readInstruments(_ ids: some Collection<InstrumentID>) async throws -> [InstrumentID: InstrumentSnapshot] {
+        guard !ids.isEmpty else { return [:] }
+        let rows = try await query(
+            """
+            SELECT \(unescaped: Self.instrumentColumns) FROM instruments WHERE id = ANY(\(ids.map(\.uuid)))
+            """
+        ).map(Self.instrument(from:))
+        return Dictionary(rows.map { ($0.snapshot.id, $0.snapshot) }) { first, _ in first }
+    }
+
+    /// Subscriptions that wait for another instrument, and whose own can be charged now: periods within the dunning window
+    /// are scheduled again, as where the shop replaces the instrument.
+    ///
+    /// A run does the same for what it took, once it has read the instrument. This locks subscriptions and their charges,
+    /// so it comes behind the instruments and before all that.
+    func recoverSubscriptions(of instruments: [InstrumentSnapshot]) async throws {
+        let usable = instruments.filter { !$0.isDeleted && !$0.isDisabled }
+        guard !usable.isEmpty else { return }
+        let rows = try await query(
+            """
+            SELECT \(unescaped: Self.subscriptionColumns) FROM subscriptions
+            WHERE instrument_id = ANY(\(usable.map(\.id.uuid))) AND status = 'needsInstrument' AND set_aside IS NULL
+            ORDER BY id FOR UPDATE
+            """)
+        let cards = Dictionary(usable.map { ($0.id, $0) }) { first, _ in first }
+        // One that can't be read is for a run to set aside, and keeps nobody from reading his instruments.
+        let waiting = rows.compactMap { try? Self.subscription(from: $0) }.filter {
+            $0.obstacle(cards[$0.instrument], at: now, in: policy.expiryZone) == nil
+        }
+        guard !waiting.isEmpty else { return }
+        let open = try await lockOpenCharges(of: waiting.map(\.id))
+        var changes = subscriptionChanges
+        for known in waiting {
+            var subscription = known
+            let own = open[subscription.id] ?? []
+            let effects = subscription.apply(.instrumentUsable(othersOpen: own.contains(where: \.isUnpaid)))
+            changes.finish(subscription, effects, open: own)
+        }
+        try await write(changes)
     }
 
     /// Takes over what the provider shows; a difference is told in the same transaction.
@@ -198,7 +242,7 @@ extension Transaction {
             """
     }
 
-    private static func instrument(from row: PostgresRow) throws -> KnownInstrument {
+    static func instrument(from row: PostgresRow) throws -> KnownInstrument {
         let (
             id, holder, method, status, isDefault, displayName, network, suffix, month, year, hasNetworkToken,
             futureUsage

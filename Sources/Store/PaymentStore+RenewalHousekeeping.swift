@@ -17,21 +17,63 @@ extension PaymentStore {
             """)
     }
 
-    /// Executions of attempts that aren't over, by their ids, behind the one named.
-    public func listOpenAttempts(after: ExecutionID?, limit: Int) async throws -> [ExecutionReference] {
+    /// Takes executions of attempts that aren't over, to be asked about, those first that nobody has looked into for the
+    /// longest time. What another run has, or has looked into since `began`, is left alone.
+    ///
+    /// They are the run's until it gives them back, or its lease on their charges ends: nobody else claims the charge of
+    /// a period.
+    ///
+    /// - Parameter began: when the run began to look.
+    public func claimLookUps(
+        _ run: RenewalRun, since began: Timestamp, limit: Int
+    ) async throws -> [ExecutionReference] {
         try await pool.query(
             """
-            SELECT attempts.execution_id, charges.workflow_code FROM charge_attempts AS attempts
-            JOIN charges ON charges.id = attempts.charge_id
-            WHERE attempts.outcome IN ('processing','unknown') AND attempts.execution_id IS NOT NULL
-                AND charges.subscription_id IS NOT NULL
-                AND (\(after?.uuid)::uuid IS NULL OR attempts.execution_id > \(after?.uuid))
-            ORDER BY attempts.execution_id LIMIT \(limit)
+            UPDATE charges SET lease_owner = \(run.id), lease_until = \((clock.now() + policy.lease).stored)
+            FROM (SELECT attempts.charge_id AS claimed_id, attempts.execution_id AS claimed_execution_id
+                FROM charge_attempts AS attempts JOIN charges ON charges.id = attempts.charge_id
+                WHERE attempts.outcome IN ('processing','unknown') AND attempts.execution_id IS NOT NULL
+                    AND charges.subscription_id IS NOT NULL
+                    AND (charges.lease_until IS NULL OR charges.lease_until <= \(began.stored))
+                ORDER BY coalesce(charges.lease_until, charges.created_at), attempts.execution_id
+                LIMIT \(limit) FOR UPDATE OF charges SKIP LOCKED) AS open
+            WHERE id = claimed_id
+            RETURNING claimed_execution_id, workflow_code
             """
         ).map { row in
             let (id, workflow) = try row.decode((UUID, String).self)
             return ExecutionReference(id: ExecutionID(id), workflowCode: workflow)
         }
+    }
+
+    /// They were looked into. A run that began before leaves them alone, one that begins after may look again.
+    public func releaseLookUps(_ run: RenewalRun, _ executions: [ExecutionID]) async throws {
+        guard !executions.isEmpty else { return }
+        // A moment later than now, since a run may have begun at this very moment.
+        let now = (clock.now() + .microseconds(1)).stored
+        // One that is being settled right now keeps its lease, so that nobody waits here.
+        _ = try await pool.query(
+            """
+            UPDATE charges SET lease_until = \(now)
+            WHERE id IN (SELECT charges.id FROM charge_attempts AS attempts
+                JOIN charges ON charges.id = attempts.charge_id
+                WHERE attempts.execution_id = ANY(\(executions.map(\.uuid))) AND charges.lease_owner = \(run.id)
+                FOR UPDATE OF charges SKIP LOCKED)
+            """)
+    }
+
+    /// A run could not read the instrument of what it took: it is due again by a patience that grows with the time since
+    /// when it is due, and so behind what else is.
+    public func postponeRenewal(_ renewal: ClaimedRenewal, of run: RenewalRun) async throws {
+        // A run of a far day mustn't move what is due today to that day.
+        let now = min(run.asOf, clock.now())
+        let pause = policy.healing.unknown.delay(afterWaiting: now - renewal.dueSince)
+        _ = try await pool.query(
+            """
+            UPDATE subscriptions SET due_at = \((max(now, renewal.dueAt) + pause).stored), lease_until = NULL
+            WHERE id = \(renewal.subscription.id.uuid) AND lease_owner = \(run.id)
+                AND due_at = \(renewal.dueAt.stored)
+            """)
     }
 
     /// Charges of subscriptions whose outcome nobody knows.
@@ -42,7 +84,8 @@ extension PaymentStore {
     }
 
     /// Tells `instrument.expiring` of cards that a running subscription charges and whose last day comes within the notice
-    /// (`LOCKSTEP_EXPIRY_NOTICE_DAYS`), once for each card and expiry.
+    /// (`LOCKSTEP_EXPIRY_NOTICE_DAYS`), once for each card and expiry. A disabled card isn't charged, and what has no expiry
+    /// (PayPal) has none here, whatever stands in its data.
     ///
     /// - Returns: how many were told.
     public func tellExpiringInstruments(asOf: Timestamp, limit: Int) async throws -> Int {
@@ -54,7 +97,8 @@ extension PaymentStore {
             let ids = try await transaction.query(
                 """
                 SELECT id FROM instruments
-                WHERE expiry_year * 12 + expiry_month BETWEEN \(from) AND \(to) AND status = 'enabled'
+                WHERE expiry_year * 12 + expiry_month BETWEEN \(from) AND \(to)
+                    AND status NOT IN ('disabled','deleted') AND lower(payment_method) <> 'paypal'
                     AND (told_expiry_month, told_expiry_year) IS DISTINCT FROM (expiry_month, expiry_year)
                     AND EXISTS (SELECT FROM subscriptions WHERE instrument_id = instruments.id
                         AND status IN ('active','pastDue','needsInstrument'))
@@ -77,6 +121,19 @@ extension PaymentStore {
             }
             return ids.count
         }
+    }
+}
+
+extension Patience {
+    /// The delay before a question whose number nobody keeps: as if it had been asked again and again for so long.
+    fileprivate func delay(afterWaiting waited: Duration) -> Duration {
+        var (number, asked) = (0, Duration.zero)
+        while number < steps.count - 1 {
+            asked += steps[number]
+            guard asked <= waited else { break }
+            number += 1
+        }
+        return delay(before: number, jitter: .random(in: 0...255))
     }
 }
 

@@ -10,8 +10,8 @@ struct EventsCommand: Command {
     static let summary = "events that the shop hasn't taken: lists them, sends them again"
     static let help = """
         usage: lockstep events [--state dead|pending|delivered] [--limit N] [--json]
-               lockstep events --resend EVENT-ID…
-               lockstep events --resend --state dead|pending
+               lockstep events --resend EVENT-ID… [--json]
+               lockstep events --resend --state dead|pending [--json]
 
         Lists what is on its way to LOCKSTEP_EVENTS_URL, in the feed's order: what is pending, and what is dead because
         the shop answered 410 or LOCKSTEP_EVENTS_RETRIES is over.
@@ -29,13 +29,15 @@ struct EventsCommand: Command {
         """
 
     private enum Action {
-        case list(Set<DeliveryState>, limit: Int, asJSON: Bool)
+        case list(Set<DeliveryState>, limit: Int)
         case resend([EventID])
         case resendAll(DeliveryState)
     }
     private let action: Action
+    private let asJSON: Bool
 
     init(_ arguments: inout Arguments) throws {
+        asJSON = arguments.flag("--json")
         let resends = arguments.flag("--resend")
         let state = try arguments.value("--state").map { word in
             guard let state = DeliveryState(rawValue: word) else {
@@ -46,7 +48,7 @@ struct EventsCommand: Command {
         guard resends else {
             let limit = try arguments.value("--limit").map { Int($0) ?? 0 } ?? 100
             guard (1...10_000).contains(limit) else { throw UsageError(message: "--limit is 1 to 10000") }
-            action = .list(state.map { [$0] } ?? [.pending, .dead], limit: limit, asJSON: arguments.flag("--json"))
+            action = .list(state.map { [$0] } ?? [.pending, .dead], limit: limit)
             return
         }
         var ids: [EventID] = []
@@ -71,7 +73,7 @@ struct EventsCommand: Command {
 
     private func perform(_ store: PaymentStore) async throws -> ExitCode {
         switch action {
-        case .list(let states, let limit, let asJSON):
+        case .list(let states, let limit):
             let deliveries = try await store.readDeliveries(states, limit: limit)
             if asJSON {
                 print(JSON.array(deliveries.map(\.json)).text)
@@ -81,14 +83,19 @@ struct EventsCommand: Command {
             if deliveries.count == limit { Terminal.say("there may be more: --limit") }
         case .resend(let ids):
             let known = try await store.resendDeliveries(ids)
-            Terminal.say("\(known.count) to be sent")
+            tell(known.count)
             let unknown = ids.filter { !known.contains($0) }
             for id in unknown { Terminal.say("lockstep events: there is no event \(id)") }
             if !unknown.isEmpty { return .needsPerson }
         case .resendAll(let state):
-            Terminal.say("\(try await store.resendDeliveries(in: state)) to be sent")
+            tell(try await store.resendDeliveries(in: state))
         }
         return .done
+    }
+
+    private func tell(_ count: Int) {
+        let json: JSON = ["toBeSent": JSON(count)]
+        print(asJSON ? json.text : "\(count) to be sent")
     }
 }
 

@@ -12,8 +12,11 @@ struct ForecastCommand: Command {
         usage: lockstep forecast --until DATE [--json]
                lockstep forecast --explain SUBSCRIPTION [--json]
 
-        Adds up, by currency and day, the periods of running subscriptions that become due until the end of that day in each
-        subscription's zone, and counts those whose card will have expired, as it was when it was last seen.
+        Adds up, by day and currency, what running subscriptions are charged until the end of that day in each one's zone:
+        periods that become due, and those that are tried again. Periods that won't be charged are counted with the reason.
+        Then come the cards that will have expired, each with its subscriptions and whether they are charged all the same;
+        at most \(PaymentStore.listedCards) of them, and \(PaymentStore.listedUses) subscriptions each. Cards are taken as
+        they were when they were last seen.
 
           --explain  the next 24 dates of one subscription, and why
         """
@@ -42,23 +45,27 @@ struct ForecastCommand: Command {
         let settings = try Settings(environment: ProcessInfo.processInfo.environment, for: .database)
         return try await settings.withBooks(policy: try settings.storePolicy()) { store in
             switch action {
-            case .until(let day): try await tell(try await store.forecast(until: day, now: .systemNow))
+            case .until(let day): tell(try await store.forecast(until: day, now: .systemNow))
             case .explain(let id): try await explain(id, store, settings)
             }
         }
     }
 
-    private func tell(_ forecast: Forecast) async throws -> ExitCode {
-        let rows = forecast.rows
+    private func tell(_ forecast: Forecast) -> ExitCode {
         if asJSON {
             print(forecast.json.text)
             return .done
         }
-        for row in rows {
-            let expired = row.expired > 0 ? "\t\(row.expired) with an expired card" : ""
-            print("\(row.day)\t\(row.count)\t\(row.total)\(expired)")
+        for row in forecast.rows {
+            let reasons = row.notCharged.sorted { $0.key.rawValue < $1.key.rawValue }
+            let rest = reasons.map { "\t\($0.value) not charged: \($0.key.rawValue)" }.joined()
+            print("\(row.day)\t\(row.count)\t\(row.total)\(rest)")
         }
         for (currency, total) in forecast.totals { print("total\t\(total.count)\t\(total.text) \(currency)") }
+        for card in forecast.cards { print(card.line) }
+        if forecast.cards.count < forecast.expiredCards {
+            Terminal.say("\(forecast.expiredCards) cards will have expired; \(forecast.cards.count) are listed")
+        }
         return .done
     }
 

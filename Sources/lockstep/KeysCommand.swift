@@ -9,22 +9,25 @@ struct KeysCommand: Command {
     static let name = "keys"
     static let summary = "merchant keys: create, list, revoke"
     static let help = """
-        usage: lockstep keys create --name NAME --scopes a,b
+        usage: lockstep keys create --name NAME --scopes a,b [--json]
                lockstep keys list [--json]
-               lockstep keys revoke NAME-OR-ID
+               lockstep keys revoke NAME-OR-ID [--json]
 
         Scopes: \(Scope.allCases.map(\.rawValue).joined(separator: ", ")).
-        A new key is printed once, alone on standard output; only its hash is kept.
+        A new key is printed once, alone on standard output (with --json in an object with its id); only its hash is kept.
+        Exit 1 when there is a key of that name already, or none to revoke.
         """
 
     private enum Action {
         case create(name: String, scopes: Set<Scope>)
-        case list(asJSON: Bool)
+        case list
         case revoke(String)
     }
     private let action: Action
+    private let asJSON: Bool
 
     init(_ arguments: inout Arguments) throws {
+        asJSON = arguments.flag("--json")
         switch arguments.word() {
         case "create":
             guard let name = try arguments.value("--name"), (1...128).contains(name.count) else {
@@ -41,7 +44,7 @@ struct KeysCommand: Command {
             }
             guard !scopes.isEmpty else { throw UsageError(message: "create needs at least one scope") }
             action = .create(name: name, scopes: scopes)
-        case "list": action = .list(asJSON: arguments.flag("--json"))
+        case "list": action = .list
         case "revoke":
             guard let name = arguments.word() else { throw UsageError(message: "revoke needs a name or an id") }
             action = .revoke(name)
@@ -59,12 +62,20 @@ struct KeysCommand: Command {
         case .create(let name, let scopes):
             guard let (id, key) = try await store.createKey(name: name, scopes: scopes) else {
                 Terminal.say("lockstep keys: there is a key named \"\(name)\" already")
-                return .usage
+                return .needsPerson
             }
-            Terminal.say(
-                "key \(id) with \(scopes.map(\.rawValue).sorted().joined(separator: ", ")); it is shown only now:")
-            print(key.reveal)
-        case .list(let asJSON):
+            let words = scopes.map(\.rawValue).sorted()
+            Terminal.say("key \(id) with \(words.joined(separator: ", ")); it is shown only now:")
+            if asJSON {
+                let json: JSON = [
+                    "id": .string(id.description), "name": .string(name), "scopes": .array(words.map(JSON.string)),
+                    "key": .string(key.reveal),
+                ]
+                print(json.text)
+            } else {
+                print(key.reveal)
+            }
+        case .list:
             let keys = try await store.listKeys()
             if asJSON {
                 print(JSON.array(keys.map(\.json)).text)
@@ -76,7 +87,12 @@ struct KeysCommand: Command {
                 Terminal.say("lockstep keys: there is no key \"\(name)\"")
                 return .needsPerson
             }
-            Terminal.say("revoked")
+            if asJSON {
+                let json: JSON = ["revoked": .string(name)]
+                print(json.text)
+            } else {
+                print("revoked \(name)")
+            }
         }
         return .done
     }

@@ -18,7 +18,7 @@ struct RenewCommand: Command {
 
           --as-of    RFC 3339, or a day for its midnight UTC: what is due, and which cards are expired, by that clock
           --dry-run  only tells what would be done, with cards as they were when they were last seen
-          --limit    subscriptions at most
+          --limit    subscriptions at most; those that wait for another instrument come last
 
         Exit 0: all that was due is dealt with, declined charges too. 75: something was not tried, or nobody knows what
         became of it; run it again. 78: bad configuration.
@@ -82,7 +82,7 @@ struct RenewCommand: Command {
             for (name, count) in summary.lines { print("\(name)\t\(count)") }
         }
         if summary.stoppedEarly { Terminal.say("lockstep renew: Payrails can't be reached; nothing was burnt") }
-        if summary.isLimited { Terminal.say("lockstep renew: --limit ended it; more may be due") }
+        if summary.isLimited { Terminal.say("lockstep renew: --limit ended it, and more is due") }
         return summary.isUnfinished || stop.isAsked ? .tryAgain : .done
     }
 
@@ -96,16 +96,16 @@ struct RenewCommand: Command {
             place = last
             left -= page.previews.count
             for preview in page.previews {
-                for step in preview.steps {
+                for (step, amount) in preview.steps {
                     let subscription = preview.subscription
                     if asJSON {
                         items.append([
                             "subscriptionId": .string(subscription.id.description),
                             "merchantReference": .string(subscription.merchantReference),
-                            "amount": subscription.amount.json, "step": .string(step.words),
+                            "amount": amount.json, "step": .string(step.words),
                         ])
                     } else {
-                        print("\(subscription.id)\t\(subscription.amount)\t\(step.words)")
+                        print("\(subscription.id)\t\(amount)\t\(step.words)")
                     }
                 }
             }

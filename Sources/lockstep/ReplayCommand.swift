@@ -8,8 +8,8 @@ struct ReplayCommand: Command {
     static let name = "replay"
     static let summary = "stored notifications: applies them again"
     static let help = """
-        usage: lockstep replay NOTIFICATION…
-               lockstep replay --state dead
+        usage: lockstep replay NOTIFICATION… [--json]
+               lockstep replay --state dead [--json]
 
         Has stored notifications applied again by the running service, whatever became of them before. What they say is
         known only once, however often they are applied.
@@ -25,8 +25,10 @@ struct ReplayCommand: Command {
         case all(NotificationState)
     }
     private let action: Action
+    private let asJSON: Bool
 
     init(_ arguments: inout Arguments) throws {
+        asJSON = arguments.flag("--json")
         let state = try NotificationState.option(&arguments)
         var names: [(word: String, name: NotificationName)] = []
         while let word = arguments.word() {
@@ -55,15 +57,17 @@ struct ReplayCommand: Command {
         case .all(let state):
             let count = try await store.replayNotifications(in: state)
             log.notice("notifications are applied again", .word("state", state), .count("notifications", count))
-            print("\(count) to be applied again")
+            tell(count, numbers: nil)
             return .done
         case .some(let names):
             var isWhole = true
+            var numbers: [Int64] = []
             for (word, name) in names {
                 switch try await store.replayNotification(name) {
                 case .replayed(let number):
                     log.notice("a notification is applied again", .count("notification", number))
-                    print("\(number) to be applied again")
+                    if !asJSON { print("\(number) to be applied again") }
+                    numbers.append(number)
                     continue
                 case .unknown: Terminal.say("lockstep replay: there is no notification \(word)")
                 case .ambiguous: Terminal.say("lockstep replay: several begin with \(word); give more digits")
@@ -72,7 +76,16 @@ struct ReplayCommand: Command {
                 }
                 isWhole = false
             }
+            if asJSON { tell(numbers.count, numbers: numbers) }
             return isWhole ? .done : .needsPerson
         }
+    }
+
+    private func tell(_ count: Int, numbers: [Int64]?) {
+        guard asJSON else { return print("\(count) to be applied again") }
+        let json = JSON.compact([
+            "toBeApplied": JSON(count), "notifications": numbers.map { .array($0.map { JSON($0) }) },
+        ])
+        print(json.text)
     }
 }

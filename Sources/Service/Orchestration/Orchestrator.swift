@@ -48,7 +48,7 @@ public struct Orchestrator: Sendable {
     @discardableResult
     public func refresh(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
         let askedAt = store.now
-        guard let snapshot = try await read(execution) else { return nil }
+        guard case .done(let snapshot) = try await read(execution) else { return nil }
         if let reference = try await store.learnReading(snapshot, askedAt: askedAt) {
             try await readPayments(reference, of: snapshot)
         }
@@ -61,26 +61,40 @@ public struct Orchestrator: Sendable {
     func refreshCharge(
         of execution: ExecutionReference
     ) async throws -> (snapshot: ExecutionSnapshot, charge: Charge?)? {
-        guard let snapshot = try await read(execution) else { return nil }
+        guard case .done(let reading) = try await readCharge(of: execution) else { return nil }
+        return reading
+    }
+
+    /// The same, and where the provider couldn't be asked, or doesn't know it, what it said.
+    func readCharge(
+        of execution: ExecutionReference
+    ) async throws -> Outcome<(snapshot: ExecutionSnapshot, charge: Charge?)> {
+        let snapshot: ExecutionSnapshot
+        switch try await read(execution) {
+        case .done(let shown): snapshot = shown
+        case .refused(let refusal): return .refused(refusal)
+        case .unknown(let doubt): return .unknown(doubt)
+        }
         let standing = try await steps.add(.read(snapshot))
         guard let reference = standing.paymentsToRead, try await readPayments(reference, of: snapshot) else {
-            return (snapshot, standing.charge)
+            return .done((snapshot, standing.charge))
         }
-        guard let charge = standing.charge else { return (snapshot, nil) }
-        return (snapshot, try await store.readCharge(charge.id))
+        guard let charge = standing.charge else { return .done((snapshot, nil)) }
+        return .done((snapshot, try await store.readCharge(charge.id)))
     }
 
     /// Asks the provider about an execution; where it can't be asked, the next reading is planned.
-    private func read(_ execution: ExecutionReference) async throws -> ExecutionSnapshot? {
-        switch await provider.readExecution(execution, wait: nil) {
-        case .done(let snapshot): return snapshot
+    private func read(_ execution: ExecutionReference) async throws -> Outcome<ExecutionSnapshot> {
+        let outcome = await provider.readExecution(execution, wait: nil)
+        switch outcome {
+        case .done: return outcome
         case .refused(let refusal):
             log.warning("an execution could not be read", .execution(execution.id), .error(refusal))
         case .unknown(let doubt):
             log.warning("an execution could not be read", .execution(execution.id), .error(doubt))
         }
         try await store.postponeReading(of: execution.id)
-        return nil
+        return outcome
     }
 
     /// Of one reference's payments; one execution has a handful.

@@ -7,24 +7,20 @@ extension RenewalRunner {
     /// What earlier runs left behind, before anything new is sent: attempts that nobody knows the outcome of, and those
     /// that were written down and whose sender died. A look-up is always due.
     ///
-    /// - Returns: whether the provider can be reached, as far as it was asked.
-    func lookUp(_ summary: inout RenewalSummary) async throws -> Bool {
-        var place: ExecutionID?
-        var inARow = 0
-        while true {
-            let open = try await store.listOpenAttempts(after: place, limit: 200)
-            guard let last = open.last else { break }
-            place = last.id
-            for wasRead in await eachAtOnce(open, { await isRead($0) }) {
-                inARow = wasRead ? 0 : inARow + 1
-                summary.lookedUp += 1
-            }
-            guard inARow < Self.patience else { return false }
-        }
+    /// A run does its share of them, and leaves those alone that another run has: what is due now isn't held up for long.
+    func lookUp(_ summary: inout RenewalSummary, isStopping: @Sendable () -> Bool) async throws {
+        let isAnswered = try await readAttempts(&summary, isStopping)
         try await store.hastenChargeOperations()
-        while true {
-            let claimed = try await store.claimOperations(limit: options.batch, owner: orchestrator.owner)
+        // Where nothing was answered, one batch must do.
+        var left = isAnswered ? Self.share : options.batch
+        while !isStopping() {
+            guard left > 0 else {
+                summary.leftLookUps = true
+                break
+            }
+            let claimed = try await store.claimOperations(limit: min(left, options.batch), owner: orchestrator.owner)
             guard !claimed.isEmpty else { break }
+            left -= claimed.count
             summary.lookedUp += await eachAtOnce(claimed, { await advance($0) }).count
         }
         // Of a backlog that is longer than that, this run does its share; workers and later runs do the rest.
@@ -37,17 +33,63 @@ extension RenewalRunner {
             log.error("charges could not be settled", .error(error))
         }
         progress(summary)
+    }
+
+    /// How many attempts, and how many calls that were left behind, a run looks into: at ten calls a second, the usual
+    /// limit, each is about a minute.
+    private static let share = 600
+    private static let settlingRounds = 100
+
+    /// - Returns: whether the provider answered, as far as it was asked.
+    private func readAttempts(_ summary: inout RenewalSummary, _ isStopping: @Sendable () -> Bool) async throws -> Bool
+    {
+        let began = store.now
+        var (left, inARow) = (Self.share, 0)
+        while !isStopping() {
+            guard left > 0, inARow < Self.patience else {
+                summary.leftLookUps = true
+                break
+            }
+            let claimed = try await store.claimLookUps(run, since: began, limit: min(left, options.batch))
+            guard !claimed.isEmpty else { break }
+            left -= claimed.count
+            for found in await eachAtOnce(claimed, { await look(into: $0) }) {
+                summary.lookedUp += 1
+                if found != .read { summary.unanswered += 1 }
+                switch found {
+                case .read, .refused: inARow = 0
+                case .silent: inARow += 1
+                case .failed: break
+                }
+            }
+            try await store.releaseLookUps(run, claimed.map(\.id))
+        }
+        guard inARow < Self.patience else {
+            log.warning("attempts of before can't be looked up now", .count("tries", Self.patience))
+            return false
+        }
         return true
     }
 
-    private static let settlingRounds = 100
+    private enum Look {
+        case read
+        /// The provider can be reached, and doesn't show this one.
+        case refused
+        case silent
+        /// Nothing that the provider has to do with.
+        case failed
+    }
 
-    private func isRead(_ execution: ExecutionReference) async -> Bool {
+    private func look(into execution: ExecutionReference) async -> Look {
         do {
-            return try await orchestrator.refreshCharge(of: execution) != nil
+            switch try await orchestrator.readCharge(of: execution) {
+            case .done: return .read
+            case .refused(let refusal): return refusal.isAnswer ? .refused : .silent
+            case .unknown: return .silent
+            }
         } catch {
             log.error("an execution could not be read", .execution(execution.id), .error(error))
-            return true
+            return .failed
         }
     }
 
@@ -83,4 +125,9 @@ extension RenewalRunner {
             return results
         }
     }
+}
+
+extension Refusal {
+    /// The provider itself has looked at what was asked and turned it down: it isn't down, and another may go through.
+    var isAnswer: Bool { kind == .notFound || !isPassing && isAboutIntent }
 }

@@ -47,7 +47,8 @@ public struct RenewalRunner: Sendable {
         }
     }
 
-    /// How many providers' refusals to answer in a row end the run: it is down, and every further try costs time.
+    /// How many calls in a row that the provider doesn't answer end the run: it is down, and every further try costs
+    /// time.
     static let patience = 5
 
     /// - Parameter isStopping: asked between steps; what is in flight is finished.
@@ -56,10 +57,10 @@ public struct RenewalRunner: Sendable {
         if orchestrator.charging.returnURL == nil {
             log.error("charges can't be made: LOCKSTEP_RETURN_URL must be set")
         }
-        let isReachable = try await lookUp(&summary)
-        if isReachable { summary = try await charge(from: summary, isStopping: isStopping) }
-        if !isReachable || summary.stoppedEarly {
-            summary.stoppedEarly = true
+        // What can't be looked up keeps nothing else from being charged: whether Payrails is down, charging finds out.
+        try await lookUp(&summary, isStopping: isStopping)
+        summary = try await charge(from: summary, isStopping: isStopping)
+        if summary.stoppedEarly {
             log.error("Payrails can't be reached; the run stops, and nothing was burnt", .count("tries", Self.patience))
         }
         try await tellExpiring(&summary)
@@ -93,7 +94,12 @@ public struct RenewalRunner: Sendable {
                 guard let dealt = await group.next() else { break }
                 inFlight -= 1
                 summary.add(dealt)
-                if case .untried = dealt { inARow += 1 } else { inARow = 0 }
+                switch dealt {
+                case .untried: inARow += 1
+                case .charged, .skipped, .unread: inARow = 0
+                // The provider has nothing to do with it.
+                case .lost, .failed, .ended: break
+                }
                 progress(summary)
             }
             if let failure { return .failure(failure) }
@@ -110,7 +116,7 @@ public struct RenewalRunner: Sendable {
     private func fill(_ queue: inout DueQueue, _ summary: inout RenewalSummary) async throws {
         let left = options.limit.map { $0 - queue.claimed } ?? options.batch
         guard left > 0 else {
-            summary.isLimited = true
+            summary.isLimited = try await store.hasDueRenewals(besides: run)
             return queue.isExhausted = true
         }
         let batch = try await store.claimRenewals(run, after: queue.place, limit: min(left, options.batch))
@@ -127,7 +133,7 @@ public struct RenewalRunner: Sendable {
                 let found = await orchestrator.look(at: subscription.instrument, of: subscription.holderReference)
                 if case .unavailable(_, let error) = found {
                     log.warning("an instrument could not be read", .instrument(subscription.instrument), .error(error))
-                    return await giveBack(subscription)
+                    return await postpone(renewal, error)
                 }
                 report = InstrumentReport(found)
             }
@@ -152,6 +158,14 @@ public struct RenewalRunner: Sendable {
     private func giveBack(_ subscription: Subscription) async -> Dealt {
         try? await store.releaseRenewal(subscription.id)
         return .untried
+    }
+
+    /// Its instrument can't be read. What else is due comes before it, now and in the next runs, so that a few of these
+    /// never look like a provider that is down.
+    private func postpone(_ renewal: ClaimedRenewal, _ error: any Error) async -> Dealt {
+        try? await store.postponeRenewal(renewal, of: run)
+        let isAnswer = (error as? Refusal)?.isAnswer ?? false
+        return isAnswer ? .unread : .untried
     }
 
     private func charge(_ attempt: PlannedExecution, skipped: Int) async throws -> Dealt {

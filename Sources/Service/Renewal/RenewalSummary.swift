@@ -10,6 +10,8 @@ enum Dealt: Sendable {
     case lost
     /// It was due, and the provider couldn't be asked. Nothing is burnt.
     case untried
+    /// It was due, and the provider can be asked but doesn't show its instrument. Nothing is burnt.
+    case unread
     case failed
     case ended
 }
@@ -29,12 +31,16 @@ public struct RenewalSummary: Sendable {
     public internal(set) var broken = 0
     /// Attempts of before that were looked up.
     public internal(set) var lookedUp = 0
+    /// Of these, those of which the provider told nothing.
+    public internal(set) var unanswered = 0
+    /// There were more than a run's share, or they weren't answered: later runs and workers go on.
+    public internal(set) var leftLookUps = false
     /// Charges whose outcome nobody knows at the end, whoever made them.
     public internal(set) var stillUnknown = 0
     /// Cards whose expiry was told ahead of time.
     public internal(set) var expiring = 0
     public internal(set) var stoppedEarly = false
-    /// `--limit` ended it.
+    /// `--limit` ended it while more was due.
     public internal(set) var isLimited = false
 
     init(asOf: Timestamp) { self.asOf = asOf }
@@ -47,7 +53,7 @@ public struct RenewalSummary: Sendable {
             self.skipped += skipped
         case .skipped(let count): skipped += count
         case .lost: break
-        case .untried: untried += 1
+        case .untried, .unread: untried += 1
         case .failed: failed += 1
         case .ended: ended += 1
         }
@@ -55,7 +61,7 @@ public struct RenewalSummary: Sendable {
 
     /// Something that was due was not tried, or nobody knows what became of it. A declined charge is done.
     public var isUnfinished: Bool {
-        untried + failed + broken + stillUnknown > 0 || stoppedEarly
+        untried + failed + broken + unanswered + stillUnknown > 0 || leftLookUps || stoppedEarly || isLimited
     }
 
     /// What is there to tell, with its numbers; zeros left out.
@@ -63,7 +69,8 @@ public struct RenewalSummary: Sendable {
         let states = Charge.State.allCases.map { ($0.rawValue, charged[$0] ?? 0) }
         let rest = [
             ("skippedPeriods", skipped), ("ended", ended), ("notTried", untried), ("failedToProcess", failed),
-            ("setAside", broken), ("lookedUp", lookedUp), ("stillUnknown", stillUnknown), ("expiringTold", expiring),
+            ("setAside", broken), ("lookedUp", lookedUp), ("unanswered", unanswered), ("stillUnknown", stillUnknown),
+            ("expiringTold", expiring),
         ]
         return (states + rest).filter { $0.1 > 0 }.map { (name: $0.0, count: $0.1) }
     }
@@ -77,7 +84,8 @@ public struct RenewalSummary: Sendable {
                     uniquingKeysWith: { first, _ in first })),
             "skippedPeriods": JSON(skipped), "ended": JSON(ended), "notTried": JSON(untried),
             "failedToProcess": JSON(failed), "setAside": JSON(broken), "lookedUp": JSON(lookedUp),
-            "stillUnknown": JSON(stillUnknown), "expiringTold": JSON(expiring), "stoppedEarly": .bool(stoppedEarly),
+            "unanswered": JSON(unanswered), "leftLookUps": .bool(leftLookUps), "stillUnknown": JSON(stillUnknown),
+            "expiringTold": JSON(expiring), "stoppedEarly": .bool(stoppedEarly),
             "limited": .bool(isLimited),
         ]
     }

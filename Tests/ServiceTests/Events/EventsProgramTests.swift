@@ -88,12 +88,15 @@ struct EventsProgramTests {
         let line = try await Run(["events", "--state", "delivered"], environment).ends()
         #expect(line.output.hasPrefix("\(delivered)  checkout.paid  -  delivered  attempts 1  status 200"))
 
-        #expect(try await Run(["events", "--resend", "--state", "dead"], environment).ends().status == 0)
+        let resent = try await Run(["events", "--resend", "--state", "dead"], environment).ends()
+        #expect(resent.status == 0 && resent.output == "1 to be sent\n", "results are on standard output")
         #expect(try await waitUntil { try await lockstep.deliveries(.pending) == 1 && shop.received.count == 3 })
         let pending = try await Run(["events", "--state=pending"], environment).ends()
         #expect(pending.output.contains("pending  attempts 1  status 500  next 2"))
         let unknown = UUID().uuidString
-        #expect(try await Run(["events", "--resend", delivered, unknown], environment).ends().status == 1)
+        let some = try await Run(["events", "--resend", delivered, unknown, "--json"], environment).ends()
+        #expect(some.status == 1)
+        #expect(try JSON(parsing: Data(some.output.utf8)) == ["toBeSent": 1])
         #expect(await waitUntil { shop.received.count { $0.id == delivered } == 2 })
 
         for wrong in [

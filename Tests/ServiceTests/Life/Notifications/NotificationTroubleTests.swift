@@ -107,6 +107,13 @@ struct NotificationTroubleTests {
                     $0.number == number && $0.attempts == 2
                 }
             })
+        let machine = try await BuiltProgram.run(
+            "lockstep", ["replay", "\(number)", "--json"], environment: lockstep.environment)
+        #expect(machine.output.contains(#"{"notifications":[\#(number)],"toBeApplied":1}"#), "\(machine.output)")
+        #expect(
+            try await waitUntil {
+                try await lockstep.store.readNotifications([.dead], limit: 10).count == dead
+            })
         _ = try await lockstep.books.query("ALTER TABLE facts DROP CONSTRAINT poison")
         let all = try await BuiltProgram.run(
             "lockstep", ["replay", "--state", "dead"], environment: lockstep.environment)

@@ -41,6 +41,29 @@ struct KeyTests {
         await lockstep.stop()
     }
 
+    @Test("--json with every subcommand; a taken name is nothing done, and for a person to see to")
+    func machines() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let name = freshWord("till")
+        func json(_ end: BuiltProgram.End) throws -> JSON {
+            let line = try #require(end.output.split(separator: "\n").first { $0.hasPrefix("{") })
+            return try JSON(parsing: Data(line.utf8))
+        }
+        let arguments = ["create", "--name", name, "--scopes", "payments,checkouts", "--json"]
+        let created = try await BuiltProgram.run("lockstep", ["keys"] + arguments, environment: lockstep.environment)
+        let key = try json(created)
+        #expect(created.status == 0 && key["name"]?.string == name)
+        #expect(key["scopes"] == ["checkouts", "payments"])
+        let token = try #require(key["key"]?.string)
+        #expect(try await lockstep.stranger.with(token: token).get("/v1/checkouts/\(UUID())").status == 404)
+        let taken = try await keys(lockstep, "create", "--name", name, "--scopes", "checkouts")
+        #expect(taken.status == 1 && !taken.output.contains("lsk_"))
+        let revoked = try await keys(lockstep, "revoke", name, "--json")
+        #expect(revoked.status == 0)
+        #expect(try json(revoked) == ["revoked": .string(name)])
+        await lockstep.stop()
+    }
+
     @Test("when a key was last used is written down, at the latest when the process ends")
     func lastUse() async throws {
         let lockstep = try await ServiceHarness.start()

@@ -28,6 +28,20 @@ struct ProgramTests {
         #expect(try await BuiltProgram.run("lockstep", ["migrate", "--check"], environment: database(url)).status == 0)
     }
 
+    @Test("the states come as a table, a graph or JSON, without any setting")
+    func states() async throws {
+        let end = try await BuiltProgram.run("lockstep", ["states", "--json"], environment: [:])
+        #expect(end.status == 0)
+        let json = try JSON(parsing: Data(end.output.utf8))
+        let created = json.array?.first { $0["state"] == "created" }
+        #expect(created?["successors"]?.array?.contains("processing") == true, "\(end.output)")
+        let table = try await BuiltProgram.run("lockstep", ["states"], environment: [:])
+        #expect(table.output.split(separator: "\n").count == json.array?.count)
+        let graph = try await BuiltProgram.run("lockstep", ["states", "--dot"], environment: [:])
+        #expect(graph.output.contains("digraph"))
+        #expect(try await BuiltProgram.run("lockstep", ["states", "--dot", "--json"], environment: [:]).status == 64)
+    }
+
     @Test("a database that is behind or ahead is not served, and the way out is named")
     func wrongVersion() async throws {
         let lockstep = try await ServiceHarness.start(parts: nil)

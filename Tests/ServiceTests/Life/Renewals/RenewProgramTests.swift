@@ -44,6 +44,82 @@ struct RenewProgramTests {
         await lockstep.stop()
     }
 
+    @Test("--limit: exit 75 while more is due, and 0 when that was all")
+    func limit() async throws {
+        let lockstep = try await ServiceHarness.start(parts: .api)
+        for _ in 0..<2 { _ = try await lockstep.subscription(try lockstep.card()) }
+        var ends: [BuiltProgram.End] = []
+        for _ in 0..<2 {
+            ends.append(
+                try await BuiltProgram.run(
+                    "lockstep", ["renew", "--as-of", "2027-01-31", "--limit", "1"], environment: lockstep.environment))
+        }
+        #expect(ends[0].status == 75 && ends[0].output.contains("more is due"), "\(ends[0].output)")
+        #expect(ends[1].status == 0 && !ends[1].output.contains("more is due"), "\(ends[1].output)")
+        await lockstep.stop()
+    }
+
+    @Test("the forecast: what is charged, what isn't and why, what is tried again, and which cards will have expired")
+    func forecast() async throws {
+        let lockstep = try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
+        func card(_ suffix: String = "4242", year: String = "2060") throws -> SavedCard {
+            try lockstep.card(suffix, month: "02", year: year)
+        }
+        let expired = try card(year: "2047")
+        // So far ahead that nothing is late by the real clock.
+        func subscription(_ card: SavedCard, _ policy: JSON = "block") async throws -> AskedSubscription {
+            try await lockstep.subscription(card, ["startsOn": "2047-01-31", "expiryPolicy": policy])
+        }
+        let blocked = try await subscription(expired)
+        let allowed = try await subscription(expired, "allow")
+        let disabled = try await subscription(try card())
+        let declined = try await subscription(try card("9987"))
+        let poor = try await subscription(try card("9995"))
+        try await lockstep.renew("2047-01-31T06:00:00Z")
+        for subscription in [blocked, allowed, disabled] {
+            #expect(try await lockstep.come(to: ["succeeded"], subscription))
+        }
+        #expect(try await lockstep.come(to: ["failed BlockedInstrument"], declined))
+        #expect(try await lockstep.come(to: ["scheduled InsufficientBalance"], poor))
+        _ = try await lockstep.patch(poor, ["amount": lockstep.money("20.00")])
+        let change: JSON = ["status": "disabled"]
+        let reply = try await lockstep.shop.call(
+            "PATCH", "/v1/instruments/\(disabled.card.id)", body: change.bytes)
+        #expect(reply.status == 200, "\(reply.text)")
+
+        let end = try await BuiltProgram.run(
+            "lockstep", ["forecast", "--until", "2047-03-31", "--json"], environment: lockstep.environment)
+        #expect(end.status == 0)
+        let json = try JSON(parsing: Data(end.output.utf8))
+        func day(_ day: String) -> JSON? { json["days"]?.array?.first { $0["day"]?.string == day } }
+        // The period that is tried again keeps its amount; the later ones have the new one.
+        #expect(day("2047-02-03")?["charges"] == 1 && day("2047-02-03")?["total"] == "9.90")
+        // In February the card is valid still, in March only one of its two is charged.
+        #expect(day("2047-02-28")?["charges"] == 3 && day("2047-02-28")?["total"] == "39.80", "\(end.output)")
+        #expect(
+            day("2047-02-28")?["notCharged"] == ["instrument-disabled": 1, "instrument-declined": 1], "\(end.output)")
+        #expect(day("2047-03-31")?["charges"] == 2 && day("2047-03-31")?["total"] == "29.90")
+        #expect(
+            day("2047-03-31")?["notCharged"]
+                == ["instrument-disabled": 1, "instrument-declined": 1, "instrument-expired": 1])
+        #expect(json["totals"]?["EUR"] == ["charges": 6, "total": "79.60"])
+        #expect(json["expiredCards"] == 1)
+        let listed = try #require(json["cards"]?[0])
+        #expect(listed["instrumentId"]?.string == expired.id && listed["suffix"] == "4242")
+        #expect(listed["expiry"] == ["month": 2, "year": 2047] && listed["subscriptionCount"] == 2)
+        let uses = listed["subscriptions"]?.array ?? []
+        func use(_ asked: AskedSubscription) -> JSON? { uses.first { $0["id"]?.string == asked.id } }
+        #expect(uses.count == 2 && use(allowed)?["isCharged"] == true)
+        #expect(use(blocked)?["isCharged"] == false && use(blocked)?["reason"] == "instrument-expired")
+
+        let text = try await BuiltProgram.run(
+            "lockstep", ["forecast", "--until", "2047-03-31"], environment: lockstep.environment)
+        #expect(text.output.contains("card\t\(expired.id)\t"), "\(text.output)")
+        #expect(text.output.contains("expires 2047-02"), "\(text.output)")
+        #expect(text.output.contains("\(allowed.reference) \(allowed.id) (charged all the same)"))
+        await lockstep.stop()
+    }
+
     @Test("R6: a run that can't take its claims charges nothing, and is to be tried again")
     func noBooks() async throws {
         let lockstep = try await ServiceHarness.start(parts: .api)

@@ -213,6 +213,62 @@ struct RenewalTests {
         #expect(try await lockstep.come(to: ["succeeded"], subscription))
     }
 
+    @Test("R14: enabled again by a PATCH, its period is scheduled in the same moment, and the next run charges it")
+    func enabledAgain() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let card = try lockstep.card(year: "2060")
+        // So far ahead that the period's dunning window isn't over by the real clock.
+        let subscription = try await lockstep.subscription(card, ["startsOn": "2047-01-31"])
+        func set(_ status: String) async throws {
+            let body: JSON = ["status": .string(status)]
+            let reply = try await lockstep.shop.call("PATCH", "/v1/instruments/\(card.id)", body: body.bytes)
+            #expect(reply.status == 200 && reply.json["status"]?.string == status, "\(reply.text)")
+        }
+        try await set("disabled")
+        try await lockstep.renew("2047-01-31T06:00:00Z")
+        #expect(try await lockstep.fates(subscription) == ["skipped instrument-disabled"])
+        try await set("enabled")
+        #expect(try await lockstep.fates(subscription) == ["scheduled"])
+        #expect(try await lockstep.status(subscription) == "pastDue")
+        try await lockstep.renew("2047-02-01T06:00:00Z")
+        #expect(try await lockstep.come(to: ["succeeded"], subscription))
+        #expect(lockstep.successes(subscription.reference) == [1: 1])
+        #expect(
+            try await lockstep.tells(
+                [
+                    "charge.skipped", "subscription.needs_instrument", "subscription.past_due", "charge.succeeded",
+                    "subscription.recovered",
+                ], subscription))
+        await lockstep.stop()
+    }
+
+    @Test("E1: a new expiry that any reading shows schedules what waited; a card that was declined for good doesn't")
+    func learned() async throws {
+        let lockstep = try await ServiceHarness.start(["LOCKSTEP_FAILURE_SETTLE_SECONDS": "0"])
+        let expired = try lockstep.card(month: "01", year: "2020")
+        let declined = try lockstep.card("9987", year: "2060", holder: expired.holder)
+        let renewed = try await lockstep.subscription(expired, ["startsOn": "2047-01-31"])
+        let refused = try await lockstep.subscription(declined, ["startsOn": "2047-01-31"])
+        try await lockstep.renew("2047-01-31T06:00:00Z")
+        #expect(try await lockstep.come(to: ["skipped instrument-expired"], renewed))
+        #expect(try await lockstep.come(to: ["failed BlockedInstrument"], refused))
+        func read() async throws {
+            #expect(try await lockstep.shop.get("/v1/holders/\(expired.holder)/instruments").status == 200)
+        }
+        try await read()
+        for subscription in [renewed, refused] {
+            #expect(try await lockstep.status(subscription) == "needsInstrument", "nothing has changed")
+        }
+        #expect(lockstep.sandbox.changeInstrument(expired.id, expiryMonth: "01", expiryYear: "2060").isAccepted)
+        try await read()
+        #expect(try await lockstep.fates(renewed) == ["scheduled"])
+        #expect(try await lockstep.status(renewed) == "pastDue")
+        #expect(try await lockstep.status(refused) == "needsInstrument")
+        try await lockstep.renew("2047-02-01T06:00:00Z")
+        #expect(try await lockstep.come(to: ["succeeded"], renewed))
+        await lockstep.stop()
+    }
+
     @Test("R17: a timeout that may hide a charge is looked up, never tried again, and paid when Payrails says so")
     func unknown() async throws {
         let subscription = try await lockstep.subscription(try lockstep.card("0119"))
@@ -319,10 +375,13 @@ struct RenewalTests {
         #expect(try await lockstep.tells(["charge.succeeded", "subscription.ended"], subscription))
     }
 
-    @Test("a card that will be expired soon is told ahead of time, once for its expiry")
-    func expiring() async throws {
+    @Test(
+        "a card that will be expired soon is told ahead of time, once for its expiry, unless it is disabled",
+        arguments: [("enabled", 1), ("created", 1), ("disabled", 0)])
+    func expiring(_ status: String, _ times: Int) async throws {
         let card = try lockstep.card(month: "03", year: "2027")
         _ = try await lockstep.subscription(card)
+        #expect(lockstep.sandbox.changeInstrument(card.id, status: status).isAccepted)
         func told() async throws -> Int {
             try await lockstep.feed().filter {
                 $0["type"] == "instrument.expiring" && $0["data"]?["instrument"]?["id"]?.string == card.id
@@ -331,6 +390,22 @@ struct RenewalTests {
         try await lockstep.renew("2027-01-20T00:00:00Z")
         #expect(try await told() == 0)
         for day in ["2027-03-05T00:00:00Z", "2027-03-06T00:00:00Z"] { try await lockstep.renew(day) }
-        #expect(try await waitUntil { try await told() == 1 })
+        #expect(try await waitUntil { try await told() == times })
+    }
+
+    @Test("--dry-run shows the amount that each charge has, whatever the subscription's is by now")
+    func dryRun() async throws {
+        let subscription = try await lockstep.subscription(try lockstep.card("9995"))
+        try await lockstep.renew("2027-01-31T06:00:00Z")
+        #expect(try await lockstep.come(to: ["scheduled InsufficientBalance"], subscription))
+        #expect(try await lockstep.patch(subscription, ["amount": lockstep.money("12.50")]).status == 200)
+        func amounts(_ asOf: String) async throws -> [String] {
+            let run = RenewalRun(id: UUID(), asOf: try #require(Timestamp(rfc3339: asOf)))
+            let previews = try await lockstep.store.previewRenewals(run, after: nil, limit: 500).previews
+            let own = previews.first { $0.subscription.id.description == subscription.id }
+            return own?.steps.map { "\($0.amount)" } ?? []
+        }
+        #expect(try await amounts("2027-02-03T08:00:00Z") == ["9.90 EUR"])
+        #expect(try await lockstep.shop.post("\(subscription.path)/cancel").status == 200)
     }
 }
