@@ -60,15 +60,20 @@ extension PaymentStore {
     /// flight. How many checkouts and charges had such a thing; each is found once.
     public func openAgedDiscrepancies(limit: Int) async throws -> Int {
         let now = clock.now()
-        let unresolved = (now - policy.discrepancies.unresolvedAfter).stored
-        let overdue = (now - policy.discrepancies.overdueAfter).stored
+        let rules = policy.discrepancies
+        let unresolved = (now - rules.unresolvedAfter).stored
+        let lost = (now - rules.lostAfter).stored
+        let overdue = (now - rules.overdueAfter).stored
+        let youngest = (now - min(rules.unresolvedAfter, rules.overdueAfter)).stored
         let found = try await pool.query(
             """
             SELECT DISTINCT checkout_id, charge_id FROM (
                 SELECT checkout_id, charge_id, id, CASE state WHEN 'acknowledged' THEN 'overdue-final-state'
                     ELSE 'unresolved-operation' END AS class
-                FROM operations WHERE finished_at IS NULL AND created_at <= \(unresolved)
-                    AND (state <> 'acknowledged' OR coalesce(sent_at, created_at) <= \(overdue))
+                FROM operations WHERE finished_at IS NULL AND created_at <= \(youngest)
+                    AND CASE WHEN state = 'acknowledged' THEN coalesce(sent_at, created_at) <= \(overdue)
+                        WHEN state = 'sent' AND attempts <= 1 THEN created_at <= \(lost)
+                        ELSE created_at <= \(unresolved) END
                 UNION ALL SELECT checkout_id, charge_id, id, 'overdue-final-state' FROM executions
                 WHERE state IN ('processing','needsCustomer','unknown') AND changed_at <= \(overdue)) AS aged
             WHERE num_nonnulls(checkout_id, charge_id) = 1 AND NOT EXISTS (SELECT FROM discrepancies AS known

@@ -35,8 +35,8 @@ extension Settings {
             references: PaymentReference(separator: rules.referenceSeparator),
             healing: HealingSchedule(pending: pending, unknown: unknown),
             discrepancies: OrderDiscrepancies.Rules(
-                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
-            gateLease: gate.lease,
+                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter, lease: work.lease),
+            lease: work.lease, gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 
