@@ -23,6 +23,13 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
     }
 
     public init(_ uuid: UUID) { text = uuid.lowercased }
+
+    /// The caller's, where it sent one and it is sane; else a new one.
+    init(callers headers: HTTPHeaders, else identifiers: IdentifierSource) {
+        let sent = headers.all("X-Request-Id")
+        self = (sent.count == 1 ? RequestID(sent[0]) : nil) ?? RequestID(identifiers.next())
+    }
+
     public var description: String { text }
 }
 

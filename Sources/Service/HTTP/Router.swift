@@ -56,8 +56,7 @@ public struct Router: Sendable {
 
     /// Answers, whatever comes. Never throws, and logs and counts every answer.
     public func respond(to incoming: IncomingRequest) async -> Answer {
-        let ids = incoming.headers.all("X-Request-Id")
-        let requestID = (ids.count == 1 ? RequestID(ids[0]) : nil) ?? RequestID(around.identifiers.next())
+        let requestID = RequestID(callers: incoming.headers, else: around.identifiers)
         let traces = incoming.headers.all("traceparent")
         let trace = traces.count == 1 ? TraceParent(traces[0]) : nil
         var log = around.log.with(.request(requestID))
