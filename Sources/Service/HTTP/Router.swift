@@ -64,7 +64,9 @@ public struct Router: Sendable {
 
         around.metrics.inFlight.add(1)
         defer { around.metrics.inFlight.add(-1) }
-        var (answer, endpoint) = await dispatch(incoming, requestID, trace, log)
+        var (answer, endpoint) = await TraceParent.$current.withValue(trace) {
+            await dispatch(incoming, requestID, trace, log)
+        }
         answer.headers["X-Request-Id"] = requestID.text
         if let endpoint {
             for field in crossOrigin.fields(for: incoming.headers, endpoint).fields {
