@@ -45,7 +45,7 @@ extension API {
             return NewCheckout(
                 merchantReference: reference, holderReference: body.reference("holderReference"),
                 workflowCode: body.optional.string("workflowCode", .workflowCode) ?? options.workflowCode,
-                amount: amount, basketVersion: body.optional.string("basketVersion"),
+                amount: amount, basketVersion: body.optional.string("basketVersion", .opaque),
                 amountPolicy: policy ?? .merchantOnly,
                 allowedPaymentMethods: body.optional.strings("allowedPaymentMethods", .code, count: 1...50),
                 meta: body.optional.freeObject("meta"),
