@@ -64,7 +64,7 @@ struct SettingsTests {
             try read([
                 "LOCKSTEP_LISTEN": "secret-value", "LOCKSTEP_LEASE_SECONDS": "secret-value",
                 "LOCKSTEP_HEAL_PENDING": "secret-value", "LOCKSTEP_MISMATCH": "secret-value",
-                "PAYRAILS_WEBHOOK_KEYS": "UPPER=secret-value", "LOCKSTEP_LOG_LEVEL": "secret-value",
+                "PAYRAILS_WEBHOOK_KEYS": "two words=secret-value", "LOCKSTEP_LOG_LEVEL": "secret-value",
                 "LOCKSTEP_TYPO": "secret-value",
             ])
         }
