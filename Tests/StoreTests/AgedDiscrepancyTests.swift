@@ -30,6 +30,47 @@ struct AgedDiscrepancyTests {
         try await store.listDiscrepancies(state: .open, kind: nil, after: nil, limit: 10).map(\.cause.kind)
     }
 
+    @Test("a change of an instrument that nobody could find out is one, too, told once, until it is found out")
+    func instrument() async throws {
+        let bench = try await BooksBench()
+        let store = bench.store
+        let (instrument, other) = (InstrumentID(UUID()), InstrumentID(UUID()))
+        let deletion = try await store.beginInstrumentOperation(.deleteInstrument, of: instrument, owner: UUID())
+        let change = try await store.beginInstrumentOperation(
+            .changeInstrument, of: other, wish: "default", owner: UUID())
+        // An init that nobody got is worth nothing, so nobody looks for it.
+        _ = try await store.beginInstrumentOperation(.tokenization, of: nil, owner: UUID())
+        for operation in [deletion, change] {
+            try await store.finishInstrumentOperation(operation, succeeded: nil, reason: "timedOut")
+        }
+        bench.wait(.seconds(3599))
+        #expect(try await store.openAgedDiscrepancies(limit: 10) == 0)
+        bench.wait(.seconds(1))
+        #expect(try await store.openAgedDiscrepancies(limit: 10) == 2)
+        #expect(try await store.openAgedDiscrepancies(limit: 10) == 0)
+        let found = try await store.listDiscrepancies(
+            state: .open, kind: .unresolvedOperation, after: nil, limit: 10)
+        #expect(Set(found.map(\.cause.subject)) == [deletion.id.uuid, change.id.uuid])
+        let first = try #require(found.first { $0.cause.subject == deletion.id.uuid })
+        #expect(first.cause.here == "deleteInstrument, unknown, timedOut, instrument \(instrument)")
+        #expect(try await count(bench, "discrepancy.opened") == 2)
+        // One is found out, a person deals with the other.
+        try await store.finishInstrumentOperation(deletion, succeeded: true, reason: nil)
+        let second = try #require(found.first { $0.cause.subject == change.id.uuid })
+        #expect(try await store.resolveDiscrepancy(second.id, note: "seen in the portal")?.state == .resolved)
+        #expect(try await open(store) == [])
+        #expect(try await count(bench, "discrepancy.resolved") == 2)
+        bench.wait(.seconds(3600))
+        #expect(try await store.openAgedDiscrepancies(limit: 10) == 0)
+        try await store.finishInstrumentOperation(change, succeeded: true, reason: nil)
+        #expect(try await count(bench, "discrepancy.resolved") == 2)
+        await bench.stop()
+    }
+
+    private func count(_ bench: BooksBench, _ type: String) async throws -> Int {
+        try await bench.value("SELECT count(*) FROM events WHERE type = \(type)")
+    }
+
     @Test("what Payrails took on is overdue by its own time, also where that is the shorter one")
     func overdue() async throws {
         let bench = try await BooksBench()

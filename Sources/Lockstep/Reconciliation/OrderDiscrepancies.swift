@@ -141,13 +141,29 @@ public struct OrderDiscrepancies: Sendable {
                 kind: isTaken ? .overdueFinalState : .unresolvedOperation, subject: operation.id.uuid,
                 merchantReference: order.reference,
                 execution: operation.execution?.id, paymentID: execution?.onlyPaymentID, amount: operation.amount,
-                here: [operation.kind.rawValue, operation.state.name, operation.reason].compactMap(\.self)
-                    .joined(separator: ", ")))
+                here: operation.standing))
     }
 
     private mutating func note(_ cause: DiscrepancyCause, isAttended: Bool = false) {
         causes.append(cause)
         if !isAttended { unattended.insert(cause.key) }
+    }
+}
+
+extension DiscrepancyCause {
+    /// Of a change or a deletion of an instrument, which belongs to no order: nobody could find out what became of it.
+    public init(unresolved operation: PaymentOperation) {
+        self.init(
+            kind: .unresolvedOperation, subject: operation.id.uuid,
+            here: [operation.standing, operation.instrument.map { "instrument \($0)" }].compactMap(\.self)
+                .joined(separator: ", "))
+    }
+}
+
+extension PaymentOperation {
+    /// For a person: what it is, how it stands, and why.
+    fileprivate var standing: String {
+        [kind.rawValue, state.name, reason].compactMap(\.self).joined(separator: ", ")
     }
 }
 
