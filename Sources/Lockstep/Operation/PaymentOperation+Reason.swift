@@ -6,7 +6,7 @@
 extension PaymentOperation {
     /// What is written down where the shop gives this reason.
     public static func intentReason(_ kind: Kind, ofShop reason: String?) -> String? {
-        kind == .cancel ? reason.map { prefix + $0 } : reason
+        kind == .cancel ? reason.map { shopReasonPrefix + $0 } : reason
     }
 
     /// The shop's reason, as it is passed on; nil where it gave none, and where Lockstep itself decided.
@@ -14,9 +14,10 @@ extension PaymentOperation {
         guard kind == .cancel else { return kind.isLifecycle ? intentReason : nil }
         // Byte by byte: what follows may begin with a mark that joins the blank before it. A cancel from before reasons
         // were passed on has no prefix; under its key it is sent as it was.
-        guard let intentReason, intentReason.utf8.starts(with: Self.prefix.utf8) else { return nil }
-        return String(decoding: intentReason.utf8.dropFirst(Self.prefix.utf8.count), as: UTF8.self)
+        guard let intentReason, intentReason.utf8.starts(with: Self.shopReasonPrefix.utf8) else { return nil }
+        return String(decoding: intentReason.utf8.dropFirst(Self.shopReasonPrefix.utf8.count), as: UTF8.self)
     }
 
-    private static let prefix = "\(CancelReason.requested.rawValue): "
+    /// What stands before the shop's reason for a cancel.
+    public static let shopReasonPrefix = "\(CancelReason.requested.rawValue): "
 }
