@@ -50,6 +50,8 @@ let package = Package(
                 .embedInCode("sql/0008_notification_outcomes.check.sql"),
                 .embedInCode("sql/0009_renewals.sql"), .embedInCode("sql/0009_renewals.check.sql"),
                 .embedInCode("sql/0010_undated_facts.sql"), .embedInCode("sql/0010_undated_facts.check.sql"),
+                .embedInCode("sql/0011_expiring_instruments.sql"),
+                .embedInCode("sql/0011_expiring_instruments.check.sql"),
             ]),
         .target(
             name: "Service",

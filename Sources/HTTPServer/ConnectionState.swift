@@ -1,3 +1,5 @@
+import Basics
+
 /// Where a connection stands between two requests, without I/O: who may answer, and what is overdue.
 struct ConnectionState {
     enum Phase: Equatable {
@@ -28,6 +30,8 @@ struct ConnectionState {
     /// Numbers this connection's requests, so that a late answer doesn't answer the next one.
     private(set) var request: UInt64 = 0
     private(set) var path: String?
+    /// The fields of the request whose head was read last, while it lasts.
+    private(set) var headers = HTTPHeaders()
     private(set) var answer: HTTPServerResponse?
     /// Bytes of requests that were read whole. More than that received means that another request has begun.
     private(set) var bytesConsumed: Int64 = 0
@@ -47,8 +51,12 @@ struct ConnectionState {
         guard mayBeRefused else { return false }
         if phase == .idle { enter(.reading, now) }
         self.path = path
+        headers = HTTPHeaders()
         return true
     }
+
+    /// The head that belongs to the request line is there.
+    mutating func headArrived(_ headers: HTTPHeaders) { self.headers = headers }
 
     /// The request is whole and goes to a handler: its number. Nil where nothing is taken any more.
     mutating func handOver(now: ContinuousClock.Instant) -> UInt64? {
@@ -85,6 +93,7 @@ struct ConnectionState {
     mutating func requestEnded(bytes: Int64, now: ContinuousClock.Instant) {
         bytesConsumed += bytes
         path = nil
+        headers = HTTPHeaders()
         answer = nil
         guard phase != .closing, phase != .closed else { return }
         enter(.idle, now)

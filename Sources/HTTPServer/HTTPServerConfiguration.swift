@@ -27,6 +27,9 @@ public struct HTTPServerConfiguration: Sendable {
     public var handlerTimeout: Duration = .seconds(60)
     /// Requests at handlers at once; more are told 503.
     public var maximumRequestsInFlight = 4_096
+    /// Which requests are still served when their heads come after `drain` has begun; the others are 503. Asked like
+    /// `maximumBodyBytes`.
+    public var servesWhileDraining: @Sendable (_ method: String, _ path: String) -> Bool = { _, _ in false }
     /// Words the body of what the server refuses. The status is the refusal's whatever the answer says. May run on any
     /// thread, so it must not wait.
     public var refusalResponse: @Sendable (HTTPServerRefusal) -> HTTPServerResponse = HTTPServerRefusal.plainResponse

@@ -27,12 +27,15 @@ public struct HTTPServerRefusal: Sendable {
     public let kind: Kind
     /// The raw path, where the request got as far as having one.
     public let path: String?
+    /// Its fields, where its head was read; else none.
+    public let headers: HTTPHeaders
     /// The status that the answer should have.
     public var status: Int { kind.status }
 
-    public init(kind: Kind, path: String? = nil) {
+    public init(kind: Kind, path: String? = nil, headers: HTTPHeaders = HTTPHeaders()) {
         self.kind = kind
         self.path = path
+        self.headers = headers
     }
 
     /// A plain-text answer with the refusal's name: what is sent unless the configuration words it.

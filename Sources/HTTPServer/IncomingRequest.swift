@@ -4,12 +4,12 @@ import Foundation
 /// A request whose body is still being collected.
 struct IncomingRequest {
     let path: String
+    let headers: HTTPHeaders
     /// The library takes bare line feeds in chunk framing, which a proxy in front may read otherwise. What follows a
     /// chunked body on the same connection is therefore never taken for a request.
     let closesConnection: Bool
     private let method: String
     private let query: String?
-    private let headers: HTTPHeaders
     private let bodyLimit: Int
     private let receivedAt: ContinuousClock.Instant
     private let expectedLength: Int

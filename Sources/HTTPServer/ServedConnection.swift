@@ -64,15 +64,17 @@ final class ServedConnection: @unchecked Sendable {
         _ bytes: UnsafeRawBufferPointer, fieldCount: Int
     ) throws(HTTPServerRefusal.Kind) -> IncomingRequest {
         let configuration = core.configuration
+        // Before anything is refused, so that a refusal knows the request's fields.
+        let head = target.flatMap {
+            RequestHead(splitByNULs: bytes, targetByteCount: $0.byteCount, fieldCount: fieldCount)
+        }
+        if let head { state.withLock { $0.headArrived(head.headers) } }
         guard bytes.count <= configuration.maximumHeaderBytes else { throw .headersTooLarge }
         guard let target else { throw .malformedRequest }
         guard target.byteCount <= configuration.maximumTargetBytes else { throw .uriTooLong }
-        guard
-            let head = RequestHead(
-                splitByNULs: bytes, targetByteCount: target.byteCount, fieldCount: fieldCount)
-        else { throw .malformedRequest }
+        guard let head else { throw .malformedRequest }
         let framing = try BodyFraming(head)
-        guard !core.isDraining else { throw .draining }
+        guard !core.isDraining || configuration.servesWhileDraining(head.method, target.path) else { throw .draining }
         let limit = configuration.maximumBodyBytes(head.method, target.path)
         if case .length(let length) = framing, length > limit { throw .bodyTooLarge }
         return IncomingRequest(head: head, target: target, framing: framing, bodyLimit: limit, receivedAt: .now)
@@ -142,7 +144,7 @@ final class ServedConnection: @unchecked Sendable {
 
     private func answerAtOnce(_ kind: HTTPServerRefusal.Kind, _ incoming: IncomingRequest) -> MHD_Result {
         guard state.withLock({ $0.answerAtOnce(now: .now) }) else { return .NO }
-        return queue(core.response(refusing: kind, path: incoming.path))
+        return queue(core.response(refusing: kind, path: incoming.path, headers: incoming.headers))
     }
 
     private func queue(_ response: HTTPServerResponse) -> MHD_Result {
@@ -175,9 +177,13 @@ final class ServedConnection: @unchecked Sendable {
     /// Answers past the library, which can't once a body has begun, and lets the client go on sending for a while.
     /// - Parameter closesAtOnce: the library is about to close the socket, so that somebody else must read on.
     func refuse(_ kind: HTTPServerRefusal.Kind, isHead: Bool = false, closesAtOnce: Bool = false) {
-        let path = state.withLock { state -> String?? in state.mayBeRefused ? .some(state.path) : nil }
-        guard let path else { return }
-        let bytes = RawResponse.bytes(core.response(refusing: kind, path: path), withBody: !isHead)
+        let known = state.withLock { state -> (path: String?, headers: HTTPHeaders)? in
+            guard state.mayBeRefused else { return nil }
+            return (state.path, state.headers)
+        }
+        guard let known else { return }
+        let response = core.response(refusing: kind, path: known.path, headers: known.headers)
+        let bytes = RawResponse.bytes(response, withBody: !isHead)
         state.withLock { state in
             guard state.mayBeRefused else { return }
             state.close(now: .now)
@@ -190,9 +196,9 @@ final class ServedConnection: @unchecked Sendable {
 
     /// Answers in place of the handler, if one has the request.
     func answerForHandler(_ kind: HTTPServerRefusal.Kind) {
-        let (phase, request, path) = state.withLock { ($0.phase, $0.request, $0.path) }
+        let (phase, request, path, headers) = state.withLock { ($0.phase, $0.request, $0.path, $0.headers) }
         guard phase == .handling else { return }
-        var response = core.response(refusing: kind, path: path)
+        var response = core.response(refusing: kind, path: path, headers: headers)
         response.closesConnection = true
         answer(response, to: request)
     }

@@ -90,9 +90,11 @@ final class ServerCore: Sendable {
 
     func release(_ bytes: Int) { count.bufferedBytes.subtract(bytes, ordering: .relaxed) }
 
-    func response(refusing kind: HTTPServerRefusal.Kind, path: String?) -> HTTPServerResponse {
+    func response(
+        refusing kind: HTTPServerRefusal.Kind, path: String?, headers: HTTPHeaders
+    ) -> HTTPServerResponse {
         count.refused(kind)
-        let refusal = HTTPServerRefusal(kind: kind, path: path)
+        let refusal = HTTPServerRefusal(kind: kind, path: path, headers: headers)
         var response = configuration.refusalResponse(refusal)
         response.status = refusal.status
         return response

@@ -43,6 +43,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 10, name: "undated_facts", script: text(PackageResources._010_undated_facts_sql),
             check: text(PackageResources._010_undated_facts_check_sql)),
+        Migration(
+            version: 11, name: "expiring_instruments", script: text(PackageResources._011_expiring_instruments_sql),
+            check: text(PackageResources._011_expiring_instruments_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

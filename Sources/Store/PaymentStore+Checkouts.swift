@@ -16,25 +16,6 @@ extension PaymentStore {
         }
     }
 
-    /// Checkouts, newest first, behind the one named. Ids are ordered by time, so the id is the place to go on from.
-    public func listCheckouts(after: CheckoutID?, limit: Int) async throws -> [ReadCheckout] {
-        try await transact { transaction in
-            let ids = try await transaction.query(
-                """
-                SELECT id FROM checkouts WHERE released_at IS NULL AND (\(after?.uuid)::uuid IS NULL OR id < \(after?.uuid))
-                ORDER BY id DESC LIMIT \(limit)
-                """
-            ).map { CheckoutID(try $0.decode("id", as: UUID.self)) }
-            var checkouts: [ReadCheckout] = []
-            for id in ids {
-                if let read = try await transaction.view(try await transaction.readCheckout(id)) {
-                    checkouts.append(read)
-                }
-            }
-            return checkouts
-        }
-    }
-
     /// The checkout that an execution belongs to.
     public func checkout(of execution: ExecutionID) async throws -> CheckoutID? {
         try await transact { try await $0.checkout(of: execution) }

@@ -57,33 +57,42 @@ extension PaymentStore {
     }
 
     /// Opens what time alone makes a discrepancy: an operation whose outcome nobody could find out, and what stays in
-    /// flight. How many checkouts and charges had such a thing; each is found once.
+    /// flight. How many checkouts, charges and changes of instruments had such a thing; each is found once.
     public func openAgedDiscrepancies(limit: Int) async throws -> Int {
         let now = clock.now()
-        let unresolved = (now - policy.discrepancies.unresolvedAfter).stored
-        let overdue = (now - policy.discrepancies.overdueAfter).stored
+        let rules = policy.discrepancies
+        let unresolved = (now - rules.unresolvedAfter).stored
+        let lost = (now - rules.lostAfter).stored
+        let overdue = (now - rules.overdueAfter).stored
+        let youngest = (now - min(rules.unresolvedAfter, rules.overdueAfter)).stored
         let found = try await pool.query(
             """
-            SELECT DISTINCT checkout_id, charge_id FROM (
+            SELECT DISTINCT checkout_id, charge_id,
+                CASE WHEN num_nonnulls(checkout_id, charge_id) = 0 THEN id END AS operation_id
+            FROM (
                 SELECT checkout_id, charge_id, id, CASE state WHEN 'acknowledged' THEN 'overdue-final-state'
                     ELSE 'unresolved-operation' END AS class
-                FROM operations WHERE finished_at IS NULL AND created_at <= \(unresolved)
-                    AND (state <> 'acknowledged' OR coalesce(sent_at, created_at) <= \(overdue))
+                FROM operations WHERE finished_at IS NULL AND created_at <= \(youngest) AND kind <> 'tokenization'
+                    AND CASE WHEN state = 'acknowledged' THEN coalesce(sent_at, created_at) <= \(overdue)
+                        WHEN state = 'sent' AND attempts <= 1 THEN created_at <= \(lost)
+                        ELSE created_at <= \(unresolved) END
                 UNION ALL SELECT checkout_id, charge_id, id, 'overdue-final-state' FROM executions
                 WHERE state IN ('processing','needsCustomer','unknown') AND changed_at <= \(overdue)) AS aged
-            WHERE num_nonnulls(checkout_id, charge_id) = 1 AND NOT EXISTS (SELECT FROM discrepancies AS known
+            WHERE NOT EXISTS (SELECT FROM discrepancies AS known
                 WHERE known.class = aged.class AND known.subject = aged.id
                     AND (known.state = 'open' OR known.note IS NOT NULL))
             LIMIT \(limit)
             """
-        ).compactMap { row in
-            let (checkout, charge) = try row.decode((UUID?, UUID?).self)
-            return ExecutionOwner(checkout: checkout, charge: charge)
-        }
-        return try await each(of: found) { transaction, owner in
-            guard let locked = try await transaction.lock(owner) else { return false }
-            try await transaction.settle(locked)
-            return true
+        ).map { try $0.decode((UUID?, UUID?, UUID?).self) }
+        return try await each(of: found) { transaction, aged in
+            let (checkout, charge, operation) = aged
+            if let owner = ExecutionOwner(checkout: checkout, charge: charge) {
+                guard let locked = try await transaction.lock(owner) else { return false }
+                try await transaction.settle(locked)
+                return true
+            }
+            guard let operation else { return false }
+            return try await transaction.openUnresolved(OperationID(operation))
         }
     }
 }
@@ -112,9 +121,43 @@ extension Transaction {
         """
     }
 
+    /// Opens that nobody could find out what became of an operation that belongs to no order.
+    ///
+    /// - Returns: false where that is known already, or isn't so any more.
+    fileprivate func openUnresolved(_ id: OperationID) async throws -> Bool {
+        guard let operation = try await lockOperation(id), !operation.state.isFinal,
+            try await lockDiscrepancies(of: id).isEmpty
+        else { return false }
+        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        changes.open(DiscrepancyCause(unresolved: operation), of: nil, about: operation.subject)
+        try await write(Decision(changes: changes))
+        return true
+    }
+
+    /// What became of an operation that belongs to no order is known: then nothing about it is open any more.
+    func resolveDiscrepancies(of operation: PaymentOperation) async throws {
+        let open = try await lockDiscrepancies(of: operation.id).filter { $0.state == .open }
+        guard !open.isEmpty else { return }
+        var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
+        for discrepancy in open { changes.resolve(discrepancy, about: operation.subject) }
+        try await write(Decision(changes: changes))
+    }
+
+    /// What is open about an operation, and what a person has dealt with. A person may do that at the same time.
+    private func lockDiscrepancies(of operation: OperationID) async throws -> [Discrepancy] {
+        try await query(
+            """
+            SELECT \(unescaped: Self.discrepancyColumns) FROM discrepancies
+            WHERE class = 'unresolved-operation' AND subject = \(operation.uuid)
+                AND (state = 'open' OR note IS NOT NULL)
+            ORDER BY id FOR UPDATE
+            """
+        ).map { try Self.discrepancy(from: $0).discrepancy }
+    }
+
     /// What a settlement opened and resolved.
     func write(
-        opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)], resolved: [Discrepancy]
+        opened: [(owner: ExecutionOwner?, discrepancy: Discrepancy)], resolved: [Discrepancy]
     ) -> [PostgresQuery] {
         var queries: [PostgresQuery] = []
         for (owner, discrepancy) in opened {
@@ -124,7 +167,7 @@ extension Transaction {
                 INSERT INTO discrepancies (id, class, subject, state, merchant_reference, checkout_id, charge_id,
                     execution_id, payment_id, amount_minor, currency, here, there, first_seen_at, last_seen_at)
                 VALUES (\(discrepancy.id.uuid), \(cause.kind.rawValue), \(cause.subject), 'open',
-                    \(cause.merchantReference), \(owner.checkout?.uuid), \(owner.charge?.uuid), \(cause.execution?.uuid), \(cause.paymentID),
+                    \(cause.merchantReference), \(owner?.checkout?.uuid), \(owner?.charge?.uuid), \(cause.execution?.uuid), \(cause.paymentID),
                     \(cause.amount?.minor), \(cause.amount?.currency.code), \(cause.here), \(cause.there),
                     \(discrepancy.firstSeenAt.stored), \(discrepancy.lastSeenAt.stored))
                 """)
@@ -160,6 +203,11 @@ extension Transaction {
                 firstSeenAt: first.timestamp, lastSeenAt: last.timestamp, resolvedAt: resolvedAt?.timestamp, note: note)
         )
     }
+}
+
+extension PaymentOperation {
+    /// Whose events are told one after the other, of one that belongs to no order.
+    fileprivate var subject: EventSubject { .other(instrument?.uuid ?? id.uuid) }
 }
 
 extension Discrepancy {

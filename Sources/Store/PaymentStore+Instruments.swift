@@ -76,6 +76,7 @@ extension PaymentStore {
             known.state = succeeded.map { $0 ? .succeeded : .failed } ?? .unknown
             known.reason = reason
             try await transaction.writeOperation(known, dueAt: transaction.nextLook(after: known.attempts))
+            if known.state.isFinal { try await transaction.resolveDiscrepancies(of: known) }
         }
     }
 

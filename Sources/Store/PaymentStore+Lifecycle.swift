@@ -78,7 +78,8 @@ extension PaymentStore {
                     taken = try Lifecycle.capture(
                         amount, of: execution.picture, open: open, captures: operations.filter { $0.kind == .capture })
                 case .refund: taken = try Lifecycle.refund(amount, of: execution.picture, open: open)
-                case .cancel: try Lifecycle.cancel(of: execution.picture, open: open)
+                case .cancel:
+                    try Lifecycle.cancel(amount, of: execution.picture, whole: execution.amount, open: open)
                 case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
                     .deleteInstrument:
                     preconditionFailure("\(kind) is nothing that a shop asks of an execution")
@@ -96,7 +97,8 @@ extension PaymentStore {
             let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: kind, owner: owning, execution: execution.reference,
                 key: IdempotencyKey(identifiers.next()), state: .sent, amount: taken, isFinalCapture: isFinal,
-                intentReason: reason, attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
+                intentReason: PaymentOperation.intentReason(kind, ofShop: reason), attempts: 1,
+                createdAt: transaction.now, sentAt: transaction.now)
             try await transaction.insertOperation(
                 operation, workflowCode: execution.reference.workflowCode, owner: owner, request: request)
             return .begun(ClaimedOperation(operation: operation, owner: owner))

@@ -101,6 +101,12 @@ extension PaymentStore {
                 AND state IN ('scheduled','processing','unknown'))
         """
 
+    /// Takes out why the shop captured, cancelled or refunded, which it says in its own words.
+    fileprivate static let withoutShopReason = """
+        intent_reason = CASE WHEN kind = 'cancel' AND intent_reason NOT LIKE '\(PaymentOperation.shopReasonPrefix)%' \
+        THEN intent_reason END
+        """
+
     /// Neither before the cursor that queues events for the shop, nor one that the shop still has to take.
     private static let toldEvent = """
         NOT EXISTS (SELECT FROM event_deliveries WHERE event_id = events.id AND state <> 'delivered')
@@ -143,11 +149,18 @@ extension PaymentStore {
         try await repeatBatches {
             try await pool.query(
                 """
-                UPDATE charges SET holder_reference = '', meta = NULL, personal_data_removed_at = \(clock.now().stored)
-                WHERE id IN (SELECT id FROM charges WHERE \(unescaped: Self.overForGood)
-                    AND created_at < \(limit.stored) ORDER BY created_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+                WITH closed AS (
+                    UPDATE charges SET holder_reference = '', meta = NULL,
+                        personal_data_removed_at = \(clock.now().stored)
+                    WHERE id IN (SELECT id FROM charges WHERE \(unescaped: Self.overForGood)
+                        AND created_at < \(limit.stored) ORDER BY created_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+                    RETURNING id),
+                said AS (
+                    UPDATE operations SET \(unescaped: Self.withoutShopReason)
+                    WHERE charge_id IN (SELECT id FROM closed) AND intent_reason IS NOT NULL)
+                SELECT id FROM closed
                 """
-            ).affected
+            ).count
         }
     }
 
@@ -217,8 +230,9 @@ extension Transaction {
         guard !checkouts.isEmpty else { return 0 }
         _ = try await query(
             """
-            UPDATE operations SET basket_version = NULL
-            WHERE checkout_id = ANY(\(checkouts.map(\.uuid))) AND basket_version IS NOT NULL
+            UPDATE operations SET basket_version = NULL, \(unescaped: PaymentStore.withoutShopReason)
+            WHERE checkout_id = ANY(\(checkouts.map(\.uuid)))
+                AND (basket_version IS NOT NULL OR intent_reason IS NOT NULL)
             """)
         return checkouts.count
     }

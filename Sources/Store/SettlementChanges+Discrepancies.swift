@@ -33,13 +33,14 @@ extension SettlementChanges {
         }
     }
 
-    private mutating func open(_ cause: DiscrepancyCause, of owner: ExecutionOwner, about subject: EventSubject) {
+    /// - Parameter owner: nil for what belongs to no order.
+    mutating func open(_ cause: DiscrepancyCause, of owner: ExecutionOwner?, about subject: EventSubject) {
         let discrepancy = Discrepancy.open(DiscrepancyID(identifiers.next()), cause, at: now)
         opened.append((owner, discrepancy))
         tell(.discrepancyOpened, discrepancy, about: subject)
     }
 
-    private mutating func resolve(_ discrepancy: Discrepancy, about subject: EventSubject) {
+    mutating func resolve(_ discrepancy: Discrepancy, about subject: EventSubject) {
         var discrepancy = discrepancy
         discrepancy.resolve(at: now)
         resolved.append(discrepancy)

@@ -52,7 +52,7 @@ struct SettlementChanges {
     private(set) var cancels: [PaymentOperation] = []
     private(set) var amounts: [(execution: ExecutionID, amount: Money)] = []
     var events: [Event] = []
-    var opened: [(owner: ExecutionOwner, discrepancy: Discrepancy)] = []
+    var opened: [(owner: ExecutionOwner?, discrepancy: Discrepancy)] = []
     var resolved: [Discrepancy] = []
 
     init(

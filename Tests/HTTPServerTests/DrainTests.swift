@@ -63,6 +63,37 @@ struct DrainTests {
         await drained
     }
 
+    @Test("a request that must have its answer is served, although its head comes after the drain has begun")
+    func servedWhileDraining() async throws {
+        let gate = Gate()
+        var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
+        configuration.servesWhileDraining = { method, path in method == "POST" && path == "/must" }
+        let server = HTTPServer(configuration) { request in
+            await gate.pass()
+            return await echo(request)
+        }
+        try server.start()
+        let idle = try RawClient(port: server.port)
+        let must = try RawClient(port: server.port)
+        must.write("POST /must HTTP/1.1\r\n")
+        let other = try RawClient(port: server.port)
+        other.write("POST /other HTTP/1.1\r\n")
+        let busy = try RawClient(port: server.port)
+        busy.write("GET /busy HTTP/1.1\r\nHost: a\r\n\r\n")
+        await eventually("one is at its handler") { server.statistics.requestsInFlight == 1 }
+        async let drained: Void = server.drain(within: .seconds(60))
+        // Idle ones are closed once it has begun.
+        #expect(try await idle.isEnded())
+        must.write("Host: a\r\nContent-Length: 2\r\n\r\nhi")
+        other.write("Host: a\r\nContent-Length: 2\r\n\r\nhi")
+        #expect(try await other.reply().status == 503)
+        gate.open()
+        let reply = try await must.reply()
+        #expect(reply.status == 200 && reply.body == "POST /must - hi" && reply["Connection"] == "close")
+        #expect(try await busy.reply().status == 200)
+        await drained
+    }
+
     @Test(
         "what isn't done within the limit is told 503 and closed, and its handler may end later",
         .timeLimit(.minutes(1)))

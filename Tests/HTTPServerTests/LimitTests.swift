@@ -28,6 +28,35 @@ struct LimitTests {
         }
     }
 
+    @Test("a refusal knows the fields of its own request, where its head was read, and of no other")
+    func fieldsOfRefused() async throws {
+        try await withServer({ configuration in
+            configuration.refusalResponse = { refusal in
+                HTTPServerResponse(status: 200, headers: ["X-Got": refusal.headers["x-mine"] ?? "none"])
+            }
+        }) { server in
+            let end = " HTTP/1.1\r\nHost: a\r\nX-Mine: yes\r\n"
+            let longTarget = String(repeating: "x", count: 4_096)
+            let longValue = String(repeating: "x", count: 8_192)
+            let cases: [(String, Int, String)] = [
+                ("POST /\(end)Content-Length: 3\r\nContent-Encoding: gzip\r\n\r\nabc", 415, "yes"),
+                ("POST /\(end)Content-Length: 999999999\r\n\r\n", 413, "yes"),
+                ("POST /\(end)Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400, "yes"),
+                ("GET /\(longTarget)\(end)\r\n", 414, "yes"), ("GET /\(end)X: \(longValue)\r\n\r\n", 431, "yes"),
+                ("GET /\u{7F}\(end)\r\n", 400, "none"),
+                ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "none"),
+            ]
+            for (request, status, got) in cases {
+                let client = try RawClient(port: server.port)
+                client.write("GET /\(end)\r\n")
+                #expect(try await client.reply().status == 200)
+                client.write(request)
+                let reply = try await client.reply()
+                #expect(reply.status == status && reply["X-Got"] == got, "\(request.prefix(40))")
+            }
+        }
+    }
+
     @Test("a head that never ends is 431", arguments: ["X-Long: xxxxxxxxxxxxxxxxxxxxxxxx", "xxxxxxxxxxxx", "X: y\r\n"])
     func endlessHead(piece: String) async throws {
         try await withServer(worded) { server in

@@ -51,6 +51,16 @@ struct CallTests {
         #expect(request.url == "\(CallTests.base)/\(Samples.executionID)")
     }
 
+    @Test("a call for a request carries that request's trace, and no other call does")
+    func trace() async throws {
+        let transport = ScriptedTransport([.json(200, Samples.pending3DS)])
+        let client = PayrailsClient(.test, transport: transport)
+        let trace = try #require(TraceParent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+        _ = await TraceParent.$current.withValue(trace) { await client.readExecution(execution, wait: nil) }
+        _ = await client.readExecution(execution, wait: nil)
+        #expect(transport.calls.map { $0.headers["traceparent"] } == [trace.text, nil])
+    }
+
     @Test("a deletion carries a key and no body")
     func headersOfADeletion() async throws {
         let transport = ScriptedTransport([.json(200, #"{"success":true}"#)])

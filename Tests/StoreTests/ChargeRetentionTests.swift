@@ -62,6 +62,15 @@ struct ChargeRetentionTests {
             """)
         let old = try await charge("succeeded", days: 500)
         let kept = [try await charge("failed", days: 10), try await charge("unknown", days: 500)]
+        for id in [old] + kept {
+            _ = try await pool.query(
+                """
+                INSERT INTO operations (id, kind, charge_id, execution_id, workflow_code, idempotency_key, state,
+                    intent_reason, created_at, finished_at)
+                VALUES (\(UUID()), 'refund', \(id), \(UUID()), 'payment-acceptance', \(UUID()), 'succeeded',
+                    'she asked', now(), now())
+                """)
+        }
         for (status, days) in [("deleted", 500), ("deleted", 10), ("enabled", 500)] {
             try await instrument(status, days: days)
         }
@@ -85,6 +94,8 @@ struct ChargeRetentionTests {
         }
         #expect(try await holder(of: old) == "")
         for id in kept { #expect(try await holder(of: id) == "cust") }
+        let said = try await pool.query("SELECT charge_id FROM operations WHERE intent_reason = 'she asked'")
+        #expect(Set(try said.map { try $0.decode(UUID.self) }) == Set(kept))
         #expect(try await holder(of: closed, in: "subscriptions") == "")
         for id in inUse { #expect(try await holder(of: id, in: "subscriptions") == "cust") }
         #expect(try await pool.query("SELECT id FROM instruments").count == 2)

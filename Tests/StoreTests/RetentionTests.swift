@@ -231,6 +231,37 @@ struct RetentionTests {
         await bench.stop()
     }
 
+    @Test("what the shop said of its captures and cancels goes too; a reason of our own is nobody's, and stays")
+    func reasons() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        try await bench.pay(order)
+        for kind in [PaymentOperation.Kind.cancel, .capture] {
+            guard
+                case .begun(let claimed) = try await bench.store.beginLifecycle(
+                    kind, of: order.execution, amount: nil, isFinal: nil, reason: Self.canary, request: nil,
+                    owner: UUID())
+            else { return #expect(Bool(false), "not begun") }
+            _ = try await bench.store.recordLifecycle(
+                claimed, .refused(Refusal(kind: .rejected, code: "workflow.action.not-allowed", detail: "no")))
+        }
+        _ = try await bench.pool.query(
+            """
+            INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
+                intent_reason, created_at, finished_at)
+            VALUES (\(UUID()), 'cancel', \(order.checkout.uuid), \(order.execution.uuid), 'payment-acceptance',
+                \(UUID()), 'failed', 'duplicate', now(), now())
+            """)
+        _ = try await bench.pool.query("UPDATE executions SET check_at = NULL")
+        #expect(try await places(of: Self.canary, bench) == ["operations.intent_reason"])
+        bench.wait(Self.day * 3)
+        #expect(try await bench.store.retain(limits(bench)).checkouts == 1)
+        #expect(try await places(of: Self.canary, bench) == [])
+        let kept = try await bench.pool.query("SELECT intent_reason FROM operations WHERE intent_reason IS NOT NULL")
+        #expect(try kept.map { try $0.decode(String.self) } == ["duplicate"])
+        await bench.stop()
+    }
+
     @Test("what isn't closed for good keeps what it needs, however old")
     func notClosed() async throws {
         let bench = try await BooksBench()

@@ -4,6 +4,8 @@ public enum Lifecycle {
         case notCapturable, notCancellable, notRefundable
         case exceedsCapturable, exceedsRefundable
         case currencyMismatch
+        /// A cancel of a part.
+        case notTheWhole
     }
 
     /// - Parameters:
@@ -36,13 +38,23 @@ public enum Lifecycle {
     }
 
     /// A cancel is always of the whole, and only where the customer's money is held or may yet be.
-    public static func cancel(of picture: ExecutionPicture, open: [PaymentOperation]) throws(Refusal) {
+    ///
+    /// - Parameters:
+    ///   - amount: nil, or the whole.
+    ///   - whole: what the execution is for, where nothing is known yet of an authorization.
+    public static func cancel(
+        _ amount: Money?, of picture: ExecutionPicture, whole: Money, open: [PaymentOperation]
+    ) throws(Refusal) {
         switch picture.state {
         case .authorized, .partiallyCaptured, .captured, .partiallyRefunded, .processing, .needsCustomer, .unknown:
             break
         case .created, .refunded, .cancelled, .failed: throw .notCancellable
         }
         guard !open.contains(where: { $0.kind == .cancel }) else { throw .notCancellable }
+        guard let amount else { return }
+        let whole = picture.authorized ?? whole
+        guard amount.currency == whole.currency else { throw .currencyMismatch }
+        guard amount == whole else { throw .notTheWhole }
     }
 
     private static func inFlight(_ kind: PaymentOperation.Kind, _ open: [PaymentOperation]) -> Int64 {

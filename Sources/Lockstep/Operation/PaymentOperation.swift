@@ -50,7 +50,7 @@ public struct PaymentOperation: Hashable, Sendable {
     public var state: State
     public let amount: Money?
     public let isFinalCapture: Bool?
-    /// What the shop gave as its reason, or why Lockstep decided it.
+    /// Why it is wanted: what the shop said, or why Lockstep decided it. ``shopReason`` is the shop's alone.
     public let intentReason: String?
     /// The provider's id of the action, once it took it on.
     public var actionID: String?

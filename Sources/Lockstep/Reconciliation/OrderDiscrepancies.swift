@@ -11,11 +11,30 @@ public struct OrderDiscrepancies: Sendable {
         public var unresolvedAfter: Duration
         /// `LOCKSTEP_OVERDUE_AFTER`
         public var overdueAfter: Duration
+        /// `LOCKSTEP_LEASE_SECONDS`: so long the one who sends something may still be at it.
+        public var lease: Duration
 
-        public init(unresolvedAfter: Duration = .seconds(3600), overdueAfter: Duration = .seconds(86_400)) {
+        public init(
+            unresolvedAfter: Duration = .seconds(3600), overdueAfter: Duration = .seconds(86_400),
+            lease: Duration = .seconds(30)
+        ) {
             self.unresolvedAfter = unresolvedAfter
             self.overdueAfter = overdueAfter
+            self.lease = lease
         }
+
+        /// How long an operation may be as it is. One whose first sending may still run isn't unknown yet, however little
+        /// time what is unknown has.
+        func patience(with operation: PaymentOperation) -> Duration {
+            switch operation.state {
+            case .acknowledged: overdueAfter
+            case .sent where operation.attempts <= 1: lostAfter
+            case .prepared, .sent, .unknown, .succeeded, .failed: unresolvedAfter
+            }
+        }
+
+        /// After how long the outcome of what is being sent for the first time is unknown.
+        public var lostAfter: Duration { max(unresolvedAfter, lease) }
     }
 
     /// What the executions and operations are for.
@@ -118,21 +137,35 @@ public struct OrderDiscrepancies: Sendable {
         let execution = executions.first { $0.id == operation.execution?.id }
         let isTaken = operation.state == .acknowledged
         let since = isTaken ? operation.sentAt ?? operation.createdAt : operation.createdAt
-        guard !operation.state.isFinal, now >= since + (isTaken ? rules.overdueAfter : rules.unresolvedAfter) else {
-            return
-        }
+        guard !operation.state.isFinal, now >= since + rules.patience(with: operation) else { return }
         note(
             DiscrepancyCause(
                 kind: isTaken ? .overdueFinalState : .unresolvedOperation, subject: operation.id.uuid,
                 merchantReference: order.reference,
                 execution: operation.execution?.id, paymentID: execution?.onlyPaymentID, amount: operation.amount,
-                here: [operation.kind.rawValue, operation.state.name, operation.reason].compactMap(\.self)
-                    .joined(separator: ", ")))
+                here: operation.standing))
     }
 
     private mutating func note(_ cause: DiscrepancyCause, isAttended: Bool = false) {
         causes.append(cause)
         if !isAttended { unattended.insert(cause.key) }
+    }
+}
+
+extension DiscrepancyCause {
+    /// Of a change or a deletion of an instrument, which belongs to no order: nobody could find out what became of it.
+    public init(unresolved operation: PaymentOperation) {
+        self.init(
+            kind: .unresolvedOperation, subject: operation.id.uuid,
+            here: [operation.standing, operation.instrument.map { "instrument \($0)" }].compactMap(\.self)
+                .joined(separator: ", "))
+    }
+}
+
+extension PaymentOperation {
+    /// For a person: what it is, how it stands, and why.
+    fileprivate var standing: String {
+        [kind.rawValue, state.name, reason].compactMap(\.self).joined(separator: ", ")
     }
 }
 

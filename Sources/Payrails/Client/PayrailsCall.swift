@@ -37,11 +37,12 @@ struct PayrailsCall: Sendable {
         PayrailsCall(method: method.rawValue, path: path, query: "", body: body, key: key, timeout: timeout)
     }
 
-    /// The headers of section 1.4, without more.
+    /// The headers of section 1.4, and the trace of the request that the call is made for, where there is one.
     func headers(token: AccessToken) -> HTTPHeaders {
         var headers: HTTPHeaders = ["Authorization": "Bearer \(token.value.reveal)", "Accept": "application/json"]
         if body != nil { headers.add("Content-Type", "application/json") }
         if let key { headers.add("x-idempotency-key", key.description) }
+        if let trace = TraceParent.current { headers.add("traceparent", trace.text) }
         return headers
     }
 }

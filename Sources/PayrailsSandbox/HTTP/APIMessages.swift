@@ -46,6 +46,8 @@ public struct SandboxCall: Sendable {
     public let query: String?
     /// The idempotency key as it was sent.
     public let key: String?
+    /// The `traceparent` as it was sent.
+    public let trace: String?
     public let body: JSON?
     /// Nil while the call is running.
     public internal(set) var status: Int?

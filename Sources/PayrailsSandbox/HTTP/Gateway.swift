@@ -186,7 +186,8 @@ extension PayrailsSandbox {
             state.calls.append(
                 SandboxCall(
                     sequence: state.callsBegun, time: state.world.now, route: route, method: request.method,
-                    path: request.path, query: request.query, key: request.headers["x-idempotency-key"], body: body))
+                    path: request.path, query: request.query, key: request.headers["x-idempotency-key"],
+                    trace: request.headers["traceparent"], body: body))
             return state.callsBegun
         }
     }

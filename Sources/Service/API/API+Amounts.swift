@@ -8,7 +8,7 @@ extension API {
     func updateAmount(_ request: Request) async throws -> Answer {
         let id = try request.ownCheckout()
         let change = try request.read { body in
-            (amount: body.money("amount"), basketVersion: body.optional.string("basketVersion"))
+            (amount: body.money("amount"), basketVersion: body.optional.string("basketVersion", .opaque))
         }
         let version = try request.requiredVersion()
         return try await move(

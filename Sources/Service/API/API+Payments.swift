@@ -23,22 +23,27 @@ extension API {
     /// `POST /v1/executions/{id}/capture`
     func capture(_ request: Request) async throws -> Answer {
         try await begin(.capture, request) { body in
-            (body.optional.money("amount"), body.optional.flag("final"), Self.reason(body))
+            (body.optional.money("amount"), body.optional.flag("final"), body.optional.string("reason", .note))
         }
     }
 
     /// `POST /v1/executions/{id}/refund`
     func refund(_ request: Request) async throws -> Answer {
-        try await begin(.refund, request) { body in (body.optional.money("amount"), nil, Self.reason(body)) }
+        try await begin(.refund, request) { body in
+            // A refund closes nothing: whether it is the last one changes nothing.
+            _ = body.optional.flag("final")
+            return (body.optional.money("amount"), nil, body.optional.string("reason", .note))
+        }
     }
 
     /// `POST /v1/executions/{id}/cancel`
     func cancelExecution(_ request: Request) async throws -> Answer {
-        try await begin(.cancel, request) { body in (nil, nil, Self.reason(body)) }
-    }
-
-    private static func reason(_ body: FieldReader) -> String? {
-        body.optional.choice("reason", of: LifecycleReason.self)?.rawValue
+        try await begin(.cancel, request) { body in
+            if body.optional.flag("final") == false {
+                body.fault("final", "must be true or missing: a cancel is always of the whole")
+            }
+            return (body.optional.money("amount"), nil, body.optional.string("reason", .note))
+        }
     }
 
     private func begin(
@@ -67,20 +72,6 @@ extension API {
     }
 }
 
-/// Why something is captured, cancelled or refunded: the provider's words (reference 2.5).
-enum LifecycleReason: String, CaseIterable {
-    case betterPrice = "BetterPrice"
-    case customerDontNeed = "CustomerDontNeed"
-    case damagedProduct = "DamagedProduct"
-    case duplicate = "Duplicate"
-    case fraudulentProduct = "FraudulentProduct"
-    case lateDelivery = "LateDelivery"
-    case noReason = "NoReason"
-    case productMismatchDescription = "ProductMismatchDescription"
-    case wrongProduct = "WrongProduct"
-    case wrongProductSpecification = "WrongProductSpecification"
-}
-
 extension Lifecycle.Refusal {
     fileprivate var problem: Problem {
         switch self {
@@ -90,6 +81,8 @@ extension Lifecycle.Refusal {
         case .exceedsCapturable: Problem(.amountExceedsCapturable)
         case .exceedsRefundable: Problem(.amountExceedsRefundable)
         case .currencyMismatch: .invalid("/amount/currency", "must be the currency of the execution")
+        case .notTheWhole:
+            .invalid("/amount/value", "must be the whole amount, or missing: a cancel is always of the whole")
         }
     }
 }

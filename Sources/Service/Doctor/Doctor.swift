@@ -19,6 +19,7 @@ public struct Doctor: Sendable {
     /// - Parameter holder: also asks for a tokenization init of this holder and says what the app can do with it.
     public func examine(initFor holder: String?) async -> [Finding] {
         var findings = [Finding("settings", .fine, "every one can be read")]
+        findings += settings.notes.map { Finding($0.name, .note, $0.detail, mend: $0.mend) }
         findings += await database()
         guard let payrails = settings.payrails else { return findings }
         findings.append(certificate(payrails))

@@ -90,7 +90,7 @@ struct Gatekeeper: Sendable {
         _ = body.optional.string("action", .code)
         return Gate.Question(
             execution: body.id("executionId"), paymentMethodCode: body.string("paymentMethodCode", .code),
-            amount: body.optional.money("amount"), basketVersion: body.optional.string("basketVersion"))
+            amount: body.optional.money("amount"), basketVersion: body.optional.string("basketVersion", .opaque))
     }
 
     private func answer(_ execution: ExecutionID, _ verdict: Verdict, to headers: HTTPHeaders) -> Answer {

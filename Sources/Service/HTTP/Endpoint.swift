@@ -67,6 +67,8 @@ public struct Endpoint: Sendable {
         public let schema: String?
         public let contentType: String
         public let description: String
+        /// Whether it says, by `Location`, where what it tells of is from now on.
+        var hasLocation = false
     }
 
     /// - Parameters:
@@ -113,6 +115,13 @@ extension Endpoint.Response {
     }
     static func empty(_ status: Int, _ description: String) -> Self {
         Self(status: status, schema: nil, contentType: "", description: description)
+    }
+
+    /// The same answer, with `Location`.
+    func located() -> Self {
+        var copy = self
+        copy.hasLocation = true
+        return copy
     }
 }
 

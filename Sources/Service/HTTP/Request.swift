@@ -9,7 +9,7 @@ import Lockstep
 ///     let order = try request.read { body in
 ///         NewCheckout(
 ///             merchantReference: body.reference("merchantReference"), amount: body.money("amount"),
-///             basketVersion: body.optional.string("basketVersion"))
+///             basketVersion: body.optional.string("basketVersion", .opaque))
 ///     }
 /// ```
 public struct Request: Sendable {

@@ -56,8 +56,7 @@ public struct Router: Sendable {
 
     /// Answers, whatever comes. Never throws, and logs and counts every answer.
     public func respond(to incoming: IncomingRequest) async -> Answer {
-        let ids = incoming.headers.all("X-Request-Id")
-        let requestID = (ids.count == 1 ? RequestID(ids[0]) : nil) ?? RequestID(around.identifiers.next())
+        let requestID = RequestID(callers: incoming.headers, else: around.identifiers)
         let traces = incoming.headers.all("traceparent")
         let trace = traces.count == 1 ? TraceParent(traces[0]) : nil
         var log = around.log.with(.request(requestID))
@@ -65,7 +64,9 @@ public struct Router: Sendable {
 
         around.metrics.inFlight.add(1)
         defer { around.metrics.inFlight.add(-1) }
-        var (answer, endpoint) = await dispatch(incoming, requestID, trace, log)
+        var (answer, endpoint) = await TraceParent.$current.withValue(trace) {
+            await dispatch(incoming, requestID, trace, log)
+        }
         answer.headers["X-Request-Id"] = requestID.text
         if let endpoint {
             for field in crossOrigin.fields(for: incoming.headers, endpoint).fields {

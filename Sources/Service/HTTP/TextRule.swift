@@ -3,8 +3,10 @@ import Lockstep
 /// What a text in a request must be like.
 public struct TextRule: Sendable {
     let characters: ClosedRange<Int>
-    /// Refuses blanks at the ends and anywhere, beyond control characters, which are always refused.
+    /// Refuses blanks at the ends and anywhere, beyond control characters.
     let isVisibleOnly: Bool
+    /// Nobody reads it and it is only compared: control characters are as good as others.
+    let isOpaque: Bool
     let pattern: (@Sendable (String) -> Bool)?
     let wording: String
 
@@ -12,6 +14,8 @@ public struct TextRule: Sendable {
     public static let reference = TextRule(1...128, isVisibleOnly: true, "must be 1 to 128 characters without blanks")
     /// Up to 128 characters of text.
     public static let short = TextRule(0...128, "must be up to 128 characters")
+    /// Up to 128 characters of whatever the shop likes. Only NUL is refused, by whoever reads the body.
+    public static let opaque = TextRule(0...128, isOpaque: true, "must be up to 128 characters")
     /// 1 to 1,000 characters of text, for people.
     public static let note = TextRule(1...1000, "must be 1 to 1000 characters")
     /// A provider's word, like `payment-acceptance` or `creditCard`.
@@ -28,18 +32,19 @@ public struct TextRule: Sendable {
     }
 
     public init(
-        _ characters: ClosedRange<Int>, isVisibleOnly: Bool = false, _ wording: String,
+        _ characters: ClosedRange<Int>, isVisibleOnly: Bool = false, isOpaque: Bool = false, _ wording: String,
         pattern: (@Sendable (String) -> Bool)? = nil
     ) {
         self.characters = characters
         self.isVisibleOnly = isVisibleOnly
+        self.isOpaque = isOpaque
         self.wording = wording
         self.pattern = pattern
     }
 
     /// What is wrong with the text; nil where nothing is. Lengths count Unicode scalars, as PostgreSQL counts them.
     func fault(in text: String) -> String? {
-        for scalar in text.unicodeScalars {
+        for scalar in text.unicodeScalars where !isOpaque {
             // Line and paragraph separators and the marks that turn the direction of text around are controls too.
             switch scalar.properties.generalCategory {
             case .control, .lineSeparator, .paragraphSeparator: return "must not hold control characters"

@@ -98,7 +98,7 @@ public struct ChargeRunner: Sendable {
     private func resume(_ planned: PlannedExecution) async throws {
         switch await provider.findExecutions(merchantReference: planned.attempt.merchantReference) {
         case .done(let found):
-            if found.isEmpty, !isKept(planned.operation) {
+            if found.isEmpty, !orchestrator.isKept(planned.operation) {
                 // It never was: nobody could have charged it. It begins anew.
                 _ = try await store.withdrawAttempt(planned, seconds: nil)
             } else {
@@ -134,7 +134,7 @@ public struct ChargeRunner: Sendable {
     }
 
     private func resume(_ planned: PlannedAuthorization) async throws {
-        if planned.isUnsent, isKept(planned.operation) {
+        if planned.isUnsent, orchestrator.isKept(planned.operation) {
             switch try await readiness(of: planned.attempt, planned.charge) {
             case .unavailable(let seconds): _ = try await record(planned, .later(seconds: seconds))
             case .unusable(let end): _ = try await record(planned, .abandoned(end))
@@ -152,7 +152,7 @@ public struct ChargeRunner: Sendable {
             return
         }
         guard try await goesOn(planned.operation, planned.charge, planned.attempt) else { return }
-        if isKept(planned.operation) {
+        if orchestrator.isKept(planned.operation) {
             _ = try await send(planned)
         } else if seen.snapshot.facts.allSatisfy(\.isCreation) {
             // It never arrived, and nothing is sent under a key that the provider may have forgotten.
@@ -197,11 +197,6 @@ public struct ChargeRunner: Sendable {
         _ operation: PaymentOperation, _ charge: Charge, _ attempt: ChargeAttempt
     ) async throws -> Bool {
         try await orchestrator.steps.add(.resumed(operation, of: charge.id, number: attempt.number)).goesOn
-    }
-
-    /// Whether the provider certainly still keeps what it answered under the operation's key.
-    private func isKept(_ operation: PaymentOperation) -> Bool {
-        store.now < (operation.sentAt ?? operation.createdAt) + orchestrator.charging.keyLife
     }
 
     // MARK: the execution

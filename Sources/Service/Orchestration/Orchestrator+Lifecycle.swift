@@ -91,7 +91,7 @@ extension Orchestrator {
         case .refund:
             await provider.refund(
                 execution, RefundRequest(amount: operation.amount, reason: operation.intentReason), key: operation.key)
-        case .cancel: await provider.cancel(execution, reason: nil, key: operation.key)
+        case .cancel: await provider.cancel(execution, reason: operation.shopReason, key: operation.key)
         case .createSession, .moveAmount, .createExecution, .authorize, .tokenization, .changeInstrument,
             .deleteInstrument:
             preconditionFailure("\(operation.kind) isn't sent as a capture, cancel or refund is")

@@ -109,7 +109,7 @@ extension Settings {
             events = read.usually("90", "LOCKSTEP_RETAIN_EVENTS_DAYS", .days(1...3650), "Events of the feed.")
             personalData = read.usually(
                 "400", "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS", .days(1...3650),
-                "Personal data of checkouts that are closed, from their last change or their expiry, of charges that are over, and of subscriptions that were cancelled or have ended: holderReference, meta, basketVersion. And instruments that were deleted. Amounts, ids and facts stay."
+                "Personal data of checkouts that are closed, from their last change or their expiry, of charges that are over, and of subscriptions that were cancelled or have ended: holderReference, meta, basketVersion, and the reasons of captures, cancels and refunds. And instruments that were deleted. Amounts, ids and facts stay."
             )
             idempotencyKeys = read.usually(
                 "2", "LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS", .days(1...365), "Callers' idempotency keys with their answers."

@@ -66,17 +66,11 @@ public struct Settings: Sendable {
                 "must be more than a step at Payrails can take, \(payrails.longestStep.components.seconds) s: a token and a "
                     + "call, both twice (PAYRAILS_TOKEN_TIMEOUT_MS, PAYRAILS_CALL_TIMEOUT_MS)")
         }
-        if rules.unresolvedAfter <= work.lease {
-            reader.fault("LOCKSTEP_UNRESOLVED_AFTER", "must be more than LOCKSTEP_LEASE_SECONDS")
-        }
         if retention.personalData < max(retention.notifications, retention.events) {
             reader.fault(
                 "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS",
                 "must not be less than LOCKSTEP_RETAIN_NOTIFICATIONS_DAYS and LOCKSTEP_RETAIN_EVENTS_DAYS: bodies and "
                     + "events hold such data too")
-        }
-        if rules.overdueAfter <= rules.failureSettle {
-            reader.fault("LOCKSTEP_OVERDUE_AFTER", "must be more than LOCKSTEP_FAILURE_SETTLE_SECONDS")
         }
     }
 

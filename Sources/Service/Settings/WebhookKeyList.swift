@@ -15,8 +15,8 @@ public struct WebhookKeyList: Sendable, Hashable {
     /// Reads `endpoint=key,endpoint=key`; a bare `key` is for `/webhooks/payrails`, and so is `=key`.
     ///
     /// A key may hold `=` (base64 ends with it). The first `=` parts name and key, unless nothing but `=` follows: then
-    /// the whole is a bare key in base64. What stands before must be a name of `[a-z0-9-]`, so a bare key with `=` inside
-    /// is written `=key`. `hex:` before a key says that it stands for bytes. Parts may also be parted by line ends.
+    /// the whole is a bare key in base64. What stands before must be a name that a segment of a path can be as it stands:
+    /// of letters, digits and `-._~` (RFC 3986, 2.3). So a bare key with `=` inside is written `=key`. `hex:` before a key says that it stands for bytes. Parts may also be parted by line ends.
     ///
     /// - Returns: nil for anything else.
     public init?(_ text: String) {
@@ -41,16 +41,24 @@ public struct WebhookKeyList: Sendable, Hashable {
         let name = part[..<equals]
         let key = part[part.index(after: equals)...]
         if key.allSatisfy({ $0 == "=" }) { return name.isEmpty ? nil : ("", part) }
-        let isName =
-            name.utf8.count <= 64
-            && name.utf8.allSatisfy { byte in
-                (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-")
+        return isName(name) ? (String(name), String(key)) : nil
+    }
+
+    /// `.` and `..` stand for other paths, so nobody could call them.
+    private static func isName(_ text: Substring) -> Bool {
+        let isUnreserved = text.utf8.allSatisfy { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): true
+            default: false
             }
-        return isName ? (String(name), String(key)) : nil
+        }
+        return isUnreserved && text.utf8.count <= 64 && text != "." && text != ".."
     }
 }
 
 extension SettingForm where Value == WebhookKeyList {
     static let webhookKeys = SettingForm(
-        "endpoint=key,endpoint=key with names of a-z, 0-9 and -, or a key alone", optionally: WebhookKeyList.init)
+        "endpoint=key,endpoint=key with names of letters, digits and -._~, or a key alone",
+        optionally: WebhookKeyList.init)
 }

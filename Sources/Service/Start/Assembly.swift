@@ -76,7 +76,7 @@ struct Assembly: Sendable {
         var pace = Workers.Pace()
         pace.notifications = settings.work.poll
         pace.operations = settings.work.poll
-        // What is looked for is an hour old at least.
+        // What is looked for is an hour old as a rule.
         pace.ageing = settings.work.poll * 20
         pace.concurrency = settings.work.concurrency
         pace.renewals = settings.renewal.every
@@ -138,7 +138,7 @@ struct Assembly: Sendable {
             case .headersTooLarge: .headersTooLarge
             case .overloaded, .draining: .unavailable
             }
-        let id = RequestID(identifiers.next())
+        let id = RequestID(callers: refusal.headers, else: identifiers)
         var answer = Problem(kind).answer(requestID: id)
         answer.headers["X-Request-Id"] = id.text
         return HTTPServerResponse(status: answer.status, headers: answer.headers, body: answer.body)

@@ -50,6 +50,7 @@ public final class LockstepService: Sendable {
         settings: Settings, parts: Parts = .all, clock: WallClock = .system, writer: LogWriter = .standardError()
     ) async throws -> LockstepService {
         let log = Log(minimum: settings.log.level, clock: clock, writer: writer)
+        for note in settings.notes { log.warning("a setting may surprise", .detail("\(note.name) \(note.detail)")) }
         guard let payrails = settings.payrails else { throw StartRefusal(message: "PAYRAILS_BASE_URL must be set") }
         let client = try makeClient(certificateSettings, payrails.client)
         let eventsClient = try parts.hasWorkers ? makeClient("LOCKSTEP_EVENTS_CA", settings.events.client) : nil

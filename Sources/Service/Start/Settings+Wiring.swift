@@ -35,8 +35,8 @@ extension Settings {
             references: PaymentReference(separator: rules.referenceSeparator),
             healing: HealingSchedule(pending: pending, unknown: unknown),
             discrepancies: OrderDiscrepancies.Rules(
-                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter), lease: work.lease,
-            gateLease: gate.lease,
+                unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter, lease: work.lease),
+            lease: work.lease, gateLease: gate.lease,
             initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
     }
 
@@ -71,6 +71,11 @@ extension Settings {
         configuration.threads = 2
         configuration.maximumBodyBytes = { _, path in
             path.hasPrefix("/webhooks/") ? Endpoint.maximumNotificationBytes : 262_144
+        }
+        // The gate answers 200 whatever is broken: a customer who presses "pay" at this very moment is answered, too.
+        let gate = Endpoint.prePayment
+        configuration.servesWhileDraining = { method, path in
+            method == gate.method && path == gate.pattern.description
         }
         return configuration
     }

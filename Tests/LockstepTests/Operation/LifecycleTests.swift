@@ -146,14 +146,60 @@ struct LifecycleTests {
         #expect(throws: Lifecycle.Refusal.notRefundable) {
             try Lifecycle.refund(nil, of: known(.captured, captured: 5749), open: open)
         }
-        #expect(throws: Lifecycle.Refusal.notCancellable) { try Lifecycle.cancel(of: known(.authorized), open: open) }
+        #expect(throws: Lifecycle.Refusal.notCancellable) {
+            try Lifecycle.cancel(nil, of: known(.authorized), whole: S.money(5749), open: open)
+        }
     }
 
     @Test("a cancel is possible where money is held or may yet be", arguments: ExecutionState.allCases)
     func cancellableStates(state: ExecutionState) {
-        let refusal = Result { try Lifecycle.cancel(of: known(state), open: [S.operation(.capture, 1)]) }
+        let refusal = Result {
+            try Lifecycle.cancel(nil, of: known(state), whole: S.money(5749), open: [S.operation(.capture, 1)])
+        }
         let isRefused = if case .failure = refusal { true } else { false }
         #expect(isRefused == [.created, .refunded, .cancelled, .failed].contains(state))
+    }
+
+    @Test("a cancel may say the whole amount, and no other")
+    func cancelledAmount() throws {
+        func cancel(_ amount: Money?, _ picture: ExecutionPicture) throws(Lifecycle.Refusal) {
+            try Lifecycle.cancel(amount, of: picture, whole: S.money(6000), open: [])
+        }
+        let held = known(.authorized)
+        try cancel(nil, held)
+        try cancel(S.money(5749), held)
+        // Nothing is authorized yet: the whole is what the execution is for.
+        try cancel(S.money(6000), known(.processing, authorized: nil))
+        for amount in [S.money(5748), S.money(6000)] {
+            #expect(throws: Lifecycle.Refusal.notTheWhole) { try cancel(amount, held) }
+        }
+        #expect(throws: Lifecycle.Refusal.currencyMismatch) { try cancel(S.money(5749, "USD"), held) }
+        // What can't be cancelled at all is told as that.
+        #expect(throws: Lifecycle.Refusal.notCancellable) { try cancel(S.money(1), known(.cancelled)) }
+    }
+
+    @Test("what the shop says of its cancel comes back as it was said, and never reads like a reason of our own")
+    func shopReasons() {
+        func operation(_ kind: PaymentOperation.Kind, _ intentReason: String?) -> PaymentOperation {
+            PaymentOperation(
+                id: OperationID(S.execution(50).uuid), kind: kind, owner: .checkout(S.checkoutID()),
+                execution: ExecutionReference(id: S.execution(1), workflowCode: "payment-acceptance"),
+                key: IdempotencyKey(S.execution(60).uuid), intentReason: intentReason, createdAt: S.at(0))
+        }
+        let words = ["duplicate", "mismatch", "checkoutCancelled", "attemptOver", "requested"]
+        for word in words + ["requested: twice", "NoReason", "\u{301}accent first", " "] {
+            for kind in [PaymentOperation.Kind.cancel, .capture, .refund] {
+                let written = PaymentOperation.intentReason(kind, ofShop: word)
+                #expect(operation(kind, written).shopReason == word)
+                if kind == .cancel { #expect(CancelReason(rawValue: written ?? "") == nil) }
+            }
+        }
+        for word in words { #expect(operation(.cancel, word).shopReason == nil) }
+        #expect(PaymentOperation.intentReason(.cancel, ofShop: nil) == nil)
+        #expect(operation(.cancel, nil).shopReason == nil && operation(.refund, nil).shopReason == nil)
+        // From before reasons of cancels were passed on, and what a change of an instrument writes there.
+        #expect(operation(.cancel, "NoReason").shopReason == nil)
+        #expect(operation(.changeInstrument, "default").shopReason == nil)
     }
 
     @Test("captures asked for one after the other never exceed what was authorized, refunds never what was captured")

@@ -81,6 +81,27 @@ struct OrderDiscrepanciesTests {
         }
     }
 
+    @Test("however short the patience, what is being sent for the first time isn't unknown yet, and all else is")
+    func shortPatience() {
+        func kinds(_ state: PaymentOperation.State, attempts: Int, at now: Double) -> [Discrepancy.Class] {
+            let operation = PaymentOperation(
+                id: OperationID(S.execution(50).uuid), kind: .capture, owner: .checkout(S.checkoutID()),
+                execution: ExecutionReference(id: S.execution(1), workflowCode: "payment-acceptance"),
+                key: IdempotencyKey(S.execution(60).uuid), state: state, attempts: attempts, createdAt: S.at(0),
+                sentAt: S.at(0))
+            return OrderDiscrepancies(
+                of: .init(S.checkout()), executions: [], operations: [operation],
+                rules: .init(unresolvedAfter: .seconds(2), overdueAfter: .seconds(5), lease: .seconds(30)),
+                now: S.at(now)
+            ).causes.map(\.kind)
+        }
+        #expect(kinds(.sent, attempts: 1, at: 29) == [] && kinds(.sent, attempts: 1, at: 30) == [.unresolvedOperation])
+        #expect(kinds(.sent, attempts: 2, at: 2) == [.unresolvedOperation])
+        #expect(kinds(.unknown, attempts: 1, at: 1) == [] && kinds(.unknown, attempts: 1, at: 2) != [])
+        #expect(kinds(.acknowledged, attempts: 1, at: 4) == [])
+        #expect(kinds(.acknowledged, attempts: 1, at: 5) == [.overdueFinalState])
+    }
+
     @Test("an attempt that runs is overdue a day after the last news", arguments: ExecutionState.allCases)
     func overdue(state: ExecutionState) {
         let kinds = { (now: Double) in

@@ -31,6 +31,16 @@ struct DoctorProgramTests {
         #expect(report["Payrails"]?.detail == "gave a token")
     }
 
+    @Test("a patience that is short by other settings is a note, and no fault")
+    func shortPatience() async throws {
+        let report = try await doctor.examine(
+            [], ["LOCKSTEP_UNRESOLVED_AFTER": "2s", "LOCKSTEP_OVERDUE_AFTER": "5s"])
+        #expect(report.status == 0, "\(report.output)")
+        #expect(report.subjects.prefix(3) == ["settings", "LOCKSTEP_UNRESOLVED_AFTER", "LOCKSTEP_OVERDUE_AFTER"])
+        #expect(report["LOCKSTEP_UNRESOLVED_AFTER"]?.state == "note")
+        #expect(report["LOCKSTEP_OVERDUE_AFTER"]?.state == "note")
+    }
+
     @Test("--json says the same to machines")
     func json() async throws {
         for arguments in [[], ["--init"]] {

@@ -98,6 +98,33 @@ struct OpenAPITests {
         }
     }
 
+    @Test("a workflow's code is of the form that the document says")
+    func workflowCodes() throws {
+        let schema = try #require(Schemas.all["NewCheckout"]?["properties"]?["workflowCode"])
+        let longest = "a" + String(repeating: "b", count: 127)
+        for (code, isOne) in [
+            ("a", true), ("payment-acceptance", true), ("aB-9", true), (longest, true), (longest + "b", false),
+            ("", false), ("A", false), ("9a", false), ("-a", false), ("a_b", false), ("a b", false),
+        ] {
+            #expect(SchemaCheck.faults(.string(code), schema).isEmpty == isOne, "\(code)")
+            #expect((TextRule.workflowCode.fault(in: code) == nil) == isOne, "\(code)")
+        }
+    }
+
+    @Test("Location is documented where it is sent: for what has a path of its own to be read at")
+    func locations() {
+        let located = Endpoint.all.filter { endpoint in
+            let operation = document["paths"]?[endpoint.pattern.description]?[endpoint.method.lowercased()]
+            let responses = operation?["responses"]
+            return responses?.object?.values.contains { $0["headers"]?["Location"] != nil } == true
+        }
+        #expect(
+            Set(located.map(\.name)) == [
+                "createCheckout", "captureExecution", "cancelExecution", "refundExecution", "createCharge",
+                "createSubscription",
+            ])
+    }
+
     @Test("the keys are required exactly where the contract says, and understood on the other POSTs but the gate's")
     func keys() {
         let required: Set<String> = [

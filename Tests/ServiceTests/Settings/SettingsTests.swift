@@ -64,7 +64,7 @@ struct SettingsTests {
             try read([
                 "LOCKSTEP_LISTEN": "secret-value", "LOCKSTEP_LEASE_SECONDS": "secret-value",
                 "LOCKSTEP_HEAL_PENDING": "secret-value", "LOCKSTEP_MISMATCH": "secret-value",
-                "PAYRAILS_WEBHOOK_KEYS": "UPPER=secret-value", "LOCKSTEP_LOG_LEVEL": "secret-value",
+                "PAYRAILS_WEBHOOK_KEYS": "two words=secret-value", "LOCKSTEP_LOG_LEVEL": "secret-value",
                 "LOCKSTEP_TYPO": "secret-value",
             ])
         }
@@ -219,14 +219,25 @@ struct SettingsTests {
         #expect(faults(["LOCKSTEP_LEASE_SECONDS": "27"]).isEmpty)
         #expect(faults(["PAYRAILS_CALL_TIMEOUT_MS": "30000"]) == ["LOCKSTEP_LEASE_SECONDS"])
         #expect(faults(["LOCKSTEP_PREPAYMENT_BUDGET_MS": "10000"]) == ["LOCKSTEP_PREPAYMENT_BUDGET_MS"])
-        #expect(faults(["LOCKSTEP_UNRESOLVED_AFTER": "10s"]) == ["LOCKSTEP_UNRESOLVED_AFTER"])
-        #expect(faults(["LOCKSTEP_OVERDUE_AFTER": "60s"]) == ["LOCKSTEP_OVERDUE_AFTER"])
         let personalData = "LOCKSTEP_RETAIN_PERSONAL_DATA_DAYS"
         #expect(faults([personalData: "89"]) == [personalData])
         #expect(faults([personalData: "90"]).isEmpty)
         #expect(faults(["LOCKSTEP_RETAIN_EVENTS_DAYS": "401"]) == [personalData])
         #expect(faults(["LOCKSTEP_EVENTS_URL": "https://shop.example"]) == ["LOCKSTEP_EVENTS_SECRET"])
         #expect(faults(["LOCKSTEP_PREPAYMENT_HOOK_URL": "https://shop.example"]) == ["LOCKSTEP_PREPAYMENT_HOOK_SECRET"])
+    }
+
+    @Test("a patience that is short by other settings starts all the same, and is noted")
+    func notes() throws {
+        func noted(_ more: [String: String]) throws -> [String] { try read(more).notes.map(\.name) }
+        #expect(try noted([:]) == [])
+        #expect(try noted(["LOCKSTEP_UNRESOLVED_AFTER": "31s", "LOCKSTEP_OVERDUE_AFTER": "61s"]) == [])
+        #expect(try noted(["LOCKSTEP_UNRESOLVED_AFTER": "2s"]) == ["LOCKSTEP_UNRESOLVED_AFTER"])
+        #expect(try noted(["LOCKSTEP_UNRESOLVED_AFTER": "30s"]) == ["LOCKSTEP_UNRESOLVED_AFTER"])
+        #expect(try noted(["LOCKSTEP_OVERDUE_AFTER": "60s"]) == ["LOCKSTEP_OVERDUE_AFTER"])
+        let both = ["LOCKSTEP_UNRESOLVED_AFTER": "2s", "LOCKSTEP_OVERDUE_AFTER": "5s"]
+        #expect(try noted(both) == ["LOCKSTEP_UNRESOLVED_AFTER", "LOCKSTEP_OVERDUE_AFTER"])
+        #expect(try noted(["LOCKSTEP_OVERDUE_AFTER": "5s", "LOCKSTEP_FAILURE_SETTLE_SECONDS": "4"]) == [])
     }
 
     @Test("signing secrets are of Standard Webhooks; several sign together while one replaces the other")

@@ -17,6 +17,17 @@ struct WebhookKeyListTests {
         #expect(read("a,a,shop=a,shop=a") == ["": ["a"], "shop": ["a"]])
     }
 
+    @Test("a name is whatever a segment of a path can be as it stands")
+    func names() {
+        #expect(
+            read("Shop=a,shop_2=b,a.b=c,~x=d,A-9=e") == [
+                "Shop": ["a"], "shop_2": ["b"], "a.b": ["c"], "~x": ["d"], "A-9": ["e"],
+            ])
+        #expect(read("Shop=a,shop=b") == ["Shop": ["a"], "shop": ["b"]])
+        let longest = String(repeating: "a", count: 64)
+        #expect(read(longest + "=k") == [longest: ["k"]])
+    }
+
     @Test("a key may hold = : base64 ends with it, and after a name everything belongs to the key")
     func equals() {
         #expect(read("abcd==") == ["": ["abcd=="]])
@@ -37,7 +48,7 @@ struct WebhookKeyListTests {
     @Test("a name that can't be one is a fault, not a part of a key")
     func badNames() {
         for text in [
-            "Shop=key", "my shop=key", "shop/1=key", "ü=key", "=", "==", "", ",", " ", "shop=a b",
+            "my shop=key", "shop/1=key", "sh%6Fp=key", "..=key", ".=key", "ü=key", "=", "==", "", ",", " ", "shop=a b",
             String(repeating: "a", count: 65) + "=k",
         ] {
             #expect(read(text) == nil, "\(text)")

@@ -3,7 +3,8 @@ extension Endpoint {
         "createCheckout", "POST", "/v1/checkouts", access: .scope(.checkouts), body: .json(optional: false),
         idempotency: .required,
         summary: "Creates the checkout of an order, with an execution at Payrails and what the app starts from.",
-        request: "NewCheckout", responses: [.json(201, "Checkout", "The checkout, with init and clientToken.")],
+        request: "NewCheckout",
+        responses: [.json(201, "Checkout", "The checkout, with init and clientToken.").located()],
         problems: [.checkoutExists, .referenceExists, .creationRefused, .providerUnreadable, .checkoutUnconfirmed])
 
     public static let getCheckout = Endpoint(

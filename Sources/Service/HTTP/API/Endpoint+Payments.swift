@@ -22,7 +22,8 @@ extension Endpoint {
         Endpoint(
             "\(kind)Execution", "POST", PathPattern(stringLiteral: "/v1/executions/{id}/\(kind)"),
             access: .scope(.payments), body: .json(optional: true), idempotency: .required, summary: summary,
-            request: request, responses: [.json(202, "Operation", "Taken on; its state tells what became of it.")],
+            request: request,
+            responses: [.json(202, "Operation", "Taken on; its state tells what became of it.").located()],
             problems: [.notFound, .providerRefused, .providerUnreadable] + problems)
     }
 
@@ -34,7 +35,7 @@ extension Endpoint {
     public static let createCharge = Endpoint(
         "createCharge", "POST", "/v1/charges", access: .scope(.payments), body: .json(optional: false),
         idempotency: .required, summary: "Charges a saved instrument once, without the customer.",
-        request: "NewCharge", responses: [.json(202, "Charge", "Taken on.")],
+        request: "NewCharge", responses: [.json(202, "Charge", "Taken on.").located()],
         problems: [.instrumentOfAnotherHolder, .referenceExists, .providerRefused, .providerUnreadable])
 
     public static let getCharge = Endpoint(

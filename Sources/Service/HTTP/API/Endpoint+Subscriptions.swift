@@ -3,7 +3,7 @@ extension Endpoint {
         "createSubscription", "POST", "/v1/subscriptions", access: .scope(.subscriptions),
         body: .json(optional: false), idempotency: .required,
         summary: "Charges a saved instrument again and again, by a calendar.", request: "NewSubscription",
-        responses: [.json(201, "Subscription", "The subscription.")],
+        responses: [.json(201, "Subscription", "The subscription.").located()],
         problems: [.instrumentOfAnotherHolder, .referenceExists, .providerRefused, .providerUnreadable])
 
     public static let getSubscription = Endpoint(

@@ -177,7 +177,7 @@ extension OpenAPIDocument {
         if endpoint.idempotency != .none { fields.append(header("Idempotent-Replayed")) }
         if endpoint.lane == .gate { fields.append(header("Content-Language")) }
         if response.schema == "Checkout" { fields.append(header("ETag")) }
-        if response.status == 201 { fields.append(header("Location")) }
+        if response.hasLocation { fields.append(header("Location")) }
         if endpoint.isRateLimited { fields += [header("RateLimit"), header("RateLimit-Policy")] }
         return .compact([
             "description": .string(response.description),

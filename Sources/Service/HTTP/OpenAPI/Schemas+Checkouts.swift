@@ -7,7 +7,8 @@ extension Schemas {
             "A checkout for an order.",
             [
                 "merchantReference": reference, "holderReference": reference, "amount": money,
-                "workflowCode?": text(upTo: 64), "basketVersion?": text(upTo: 128),
+                "workflowCode?": ["type": "string", "pattern": "^[a-z][A-Za-z0-9-]{0,127}$"],
+                "basketVersion?": text(upTo: 128),
                 "amountPolicy?": ref("AmountPolicy"), "expiresInSeconds?": integer(60...604_800),
                 "allowedPaymentMethods?": list(of: word), "meta?": meta,
             ],

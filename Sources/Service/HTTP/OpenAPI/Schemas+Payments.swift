@@ -20,7 +20,7 @@ extension Schemas {
                 "source": words(["notification", "read", "answer", "report"]),
             ]),
         "Operation": object(
-            "A capture, cancellation or refund.",
+            "A capture, cancellation or refund. `reason` says why it failed, or why nobody knows.",
             [
                 "id": uuid, "kind": words(["capture", "cancel", "refund"]),
                 "state": words(["pending", "succeeded", "failed", "unknown"]), "amount?": money, "executionId": uuid,
@@ -35,15 +35,22 @@ extension Schemas {
             "Nothing captures all of it. `final: false` keeps the rest for later captures.",
             ["amount?": money, "final?": flag, "reason?": lifecycleReason],
             example: ["amount": ["value": "20.00", "currency": "EUR"], "final": false]),
-        "CancelRequest": object("Why.", ["reason?": lifecycleReason], example: ["reason": "CustomerDontNeed"]),
+        "CancelRequest": object(
+            "A cancel is always of the whole: `amount` may be that, and `final` may be true.",
+            ["amount?": money, "final?": ["const": true], "reason?": lifecycleReason],
+            example: ["reason": "CustomerDontNeed"]),
         "RefundRequest": object(
-            "Nothing refunds all of it.", ["amount?": money, "reason?": lifecycleReason],
+            "Nothing refunds all of it. `final` changes nothing.",
+            ["amount?": money, "final?": flag, "reason?": lifecycleReason],
             example: ["amount": ["value": "20.00", "currency": "EUR"]]),
     ]
 
-    /// The provider's words for why something is captured, cancelled or refunded (reference 2.5).
-    static let lifecycleReason = words([
-        "BetterPrice", "CustomerDontNeed", "DamagedProduct", "Duplicate", "FraudulentProduct", "LateDelivery",
-        "NoReason", "ProductMismatchDescription", "WrongProduct", "WrongProductSpecification",
-    ])
+    /// Why something is captured, cancelled or refunded (reference 2.5).
+    private static let lifecycleReason: JSON = [
+        "type": "string", "minLength": 1, "maxLength": 1000,
+        "description": """
+        Why, in the shop's own words, or one of Payrails': BetterPrice, CustomerDontNeed, DamagedProduct, Duplicate, \
+        FraudulentProduct, LateDelivery, NoReason, ProductMismatchDescription, WrongProduct, WrongProductSpecification.
+        """,
+    ]
 }

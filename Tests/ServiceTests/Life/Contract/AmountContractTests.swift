@@ -98,6 +98,32 @@ struct AmountContractTests {
         #expect(try await lockstep.events(order, atLeast: 1) == ["checkout.created"])
     }
 
+    @Test("a basket's version is any text: it is kept and compared as it is")
+    func anyBasketVersion() async throws {
+        // Times and counters of many digits are versions, too.
+        for version in [
+            "", "a\nb\t\u{1}", "\u{202E}\u{2028}", "\u{7F}", "1733018400000", "1733018400000000000", "20261201015600",
+            String(repeating: "ü", count: 127),
+        ] {
+            let order = try await lockstep.order("49.99", ["basketVersion": .string(version)])
+            #expect(try await lockstep.checkout(order)["basketVersion"] == .string(version))
+            let other: JSON = .string(version + "x")
+            #expect(try await lockstep.gate(order.execution, ["basketVersion": other]) == "basket-changed")
+            #expect(try await lockstep.gate(order.execution, ["basketVersion": .string(version)]) == "proceed")
+        }
+        let order = try await lockstep.order()
+        for wrong in ["\0", String(repeating: "x", count: 129)] {
+            let reply = try await lockstep.shop.put(
+                "\(order.path)/amount", ["amount": lockstep.money("49.99"), "basketVersion": .string(wrong)], version: 1
+            )
+            #expect(reply.outcome == "422 invalid" && reply.json["errors"]?[0]?["pointer"] == "/basketVersion")
+        }
+        let reply = try await lockstep.shop.put(
+            "\(order.path)/amount", ["amount": lockstep.money("49.99"), "basketVersion": "a\r\nb"], version: 1)
+        #expect(reply.status == 200)
+        #expect(try await lockstep.checkout(order)["basketVersion"] == "a\r\nb")
+    }
+
     @Test("L5: the amount stands still while a payment starts or runs, and after it")
     func standsStill() async throws {
         let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)

@@ -55,6 +55,28 @@ struct BrokenGateTests {
         proxy.stop()
     }
 
+    @Test("a question that comes while the service is stopping is answered, too")
+    func stopping() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let order = try await lockstep.order()
+        let port = try lockstep.service.port
+        let body: JSON = ["executionId": .string(order.execution), "paymentMethodCode": "card"]
+        let asking = try RawClient(port: port)
+        asking.write("POST /v1/pre-payment HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(order.token)\r\n")
+        let other = try RawClient(port: port)
+        other.write("GET \(order.path) HTTP/1.1\r\nHost: a\r\n")
+        async let stopped: Void = lockstep.stopServices()
+        #expect(await waitUntil { (try? RawClient(port: port)) == nil })
+        asking.write("Content-Type: application/json\r\nContent-Length: \(body.bytes.count)\r\n\r\n\(body.text)")
+        let reply = try await asking.reply()
+        #expect(reply.status == 200 && reply.body.contains(#""decision":"proceed""#), "\(reply.body)")
+        other.write("Authorization: Bearer \(order.token)\r\nX-Request-Id: mine-1\r\n\r\n")
+        let refused = try await other.reply()
+        #expect(refused.status == 503 && refused["X-Request-Id"] == "mine-1")
+        await stopped
+        await lockstep.stop()
+    }
+
     @Test("where credentials can't be checked the answer is a refusal, not a 401")
     func lockedCredentials() async throws {
         let lockstep = try await ServiceHarness.start(Self.patient)

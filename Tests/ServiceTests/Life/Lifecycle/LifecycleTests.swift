@@ -175,6 +175,50 @@ struct LifecycleTests {
         #expect(lockstep.money(of: order) == .init(authorizations: 1, net: 5000))
     }
 
+    @Test(
+        "a shop may say anything as its reason, also a word that we use for ourselves: it stays the shop's cancel",
+        arguments: ["duplicate", "mismatch", "checkoutCancelled", "attemptOver", "customer asked"])
+    func shopsReason(_ reason: String) async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        // One of our own would be sent until it gets through, and some of ours fail without a word.
+        lockstep.sandbox.add(SandboxFault(.html(status: 403), on: .cancel, containing: order.execution))
+        let reply = try await ask("cancel", order, nil, ["reason": .string(reason)])
+        #expect(reply.status == 202)
+        #expect(try await lockstep.becomes("failed", operation: try #require(reply.json["id"]?.string)))
+        #expect(try await lockstep.tells("operation.failed", order))
+        #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 5000))
+        try await done(try await ask("cancel", order, "50.00", ["reason": .string(reason), "final": true]))
+        #expect(try await lockstep.becomes("cancelled", order))
+        #expect(try await lockstep.tally(order)["checkout.duplicate_cancelled"] == nil)
+        let calls = lockstep.sandbox.calls(to: .cancel).filter { $0.path.contains(order.execution) }
+        #expect(calls.map(\.body) == [["reasonDescription": .string(reason)], ["reasonDescription": .string(reason)]])
+    }
+
+    @Test("a reason is one of Payrails' words or text, and what a call can't do is told")
+    func requests() async throws {
+        let order = try await lockstep.paidOrder("50.00")
+        for wrong: JSON in ["", 7, "a\nb", .string(String(repeating: "x", count: 1001))] {
+            for kind in ["capture", "cancel", "refund"] {
+                let reply = try await ask(kind, order, nil, ["reason": wrong])
+                #expect(reply.outcome == "422 invalid" && reply.json["errors"]?[0]?["pointer"] == "/reason")
+            }
+        }
+        let part = try await ask("cancel", order, "20.00")
+        #expect(part.outcome == "422 invalid" && part.json["errors"]?[0]?["pointer"] == "/amount/value")
+        let open = try await ask("cancel", order, nil, ["final": false])
+        #expect(open.outcome == "422 invalid" && open.json["errors"]?[0]?["pointer"] == "/final")
+        #expect(lockstep.sandbox.calls(to: .cancel).allSatisfy { !$0.path.contains(order.execution) })
+        try await done(try await ask("capture", order, nil, ["reason": "NoReason"]))
+        try await done(try await ask("refund", order, "10.00", ["reason": "came too late", "final": true]))
+        try await done(try await ask("refund", order, "10.00", ["final": false]))
+        let bodies = lockstep.sandbox.calls.filter { $0.path.contains(order.execution) }
+            .filter { [.capture, .refund].contains($0.route) }.map(\.body)
+        let ten = lockstep.money("10.00")
+        #expect(bodies[0]?["reason"] == "NoReason" && bodies[0]?["reasonDescription"] == nil)
+        #expect(bodies[1] == ["amount": ten, "reasonDescription": "came too late"])
+        #expect(bodies[2] == ["amount": ten])
+    }
+
     @Test("the shop's cancel of an attempt that runs may come too late: the order is then paid all the same")
     func cancelTooLate() async throws {
         let order = try await lockstep.order("50.00")

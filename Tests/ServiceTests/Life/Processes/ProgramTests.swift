@@ -174,7 +174,7 @@ struct ProgramTests {
         let keys = metrics.matches(of: /lockstep_notifications_verified_total\{endpoint="try",key="([0-9a-f]{8})"\}/)
         #expect(Set(keys.map { String($0.1) }).count == 2)
 
-        for broken in ["try=", "", "TRY=new-key"] {
+        for broken in ["try=", "", "t/y=new-key"] {
             let before = program.log.count { $0 == "\n" }
             try write(broken)
             program.signal(SIGHUP)
