@@ -15,7 +15,7 @@ struct Bench: Sendable {
 
     let doorman = Doorman()
     let keeper = MemoryKeeper()
-    let lines = Lines()
+    private let lines = Lines()
     let metrics = Metrics()
     let router: Router
 
@@ -58,6 +58,12 @@ struct Bench: Sendable {
     func logged() -> String {
         router.around.log.writer.flush()
         return lines.text
+    }
+
+    /// The same, line by line.
+    func loggedLines() -> [JSON] {
+        router.around.log.writer.flush()
+        return lines.objects
     }
 }
 

@@ -160,9 +160,9 @@ struct RouterTests {
             text.contains(#"lockstep_http_request_duration_seconds_count{method="GET",route="/v1/charges/{id}"} 1"#))
         #expect(!text.contains(id))
         // Of a path only the id shows that is one of ours by its form, under its own name.
-        let lines = bench.lines.objects
+        let lines = bench.loggedLines()
         #expect(lines.filter { $0.text.contains(id) }.map { $0["chargeId"]?.string } == [id])
         #expect(lines.count { $0["requestId"] == "seen-1" } == 1)
-        #expect(bench.lines.objects.first { $0["requestId"] == "seen-1" }?["route"] == "GET /v1/charges/{id}")
+        #expect(lines.first { $0["requestId"] == "seen-1" }?["route"] == "GET /v1/charges/{id}")
     }
 }

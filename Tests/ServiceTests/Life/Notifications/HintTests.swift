@@ -124,7 +124,7 @@ struct HintTests {
                 "execution": ["id": .string(order.execution)],
             ])
         #expect(try await lockstep.becomes("authorized", execution: order.execution))
-        #expect(try await lockstep.status(order) == "open")
+        #expect(try await lockstep.status(order) == "processing")
         let change = try await lockstep.shop.put(
             "\(order.path)/amount", ["amount": lockstep.money("60.00")], version: 1)
         #expect(change.outcome == "409 payment-in-progress")
