@@ -121,7 +121,10 @@ struct OverloadTests {
                 #expect(
                     try await waitUntil {
                         try await connection.query(
-                            "SELECT FROM pg_locks WHERE relation = 'notifications'::regclass AND NOT granted"
+                            """
+                            SELECT FROM pg_stat_activity WHERE datname = current_database()
+                                AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO notifications%'
+                            """
                         ).count == 1
                     })
                 for number in 1...5 { group.addTask { try await send(number) } }
