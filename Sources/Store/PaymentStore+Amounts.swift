@@ -63,13 +63,16 @@ extension PaymentStore {
             }
             let executions = try await transaction.readExecutions(of: id).map(\.execution)
             let current = executions.first { $0.id == checkout.currentExecution }
+            let isLeased = checkout.lease.map { transaction.now < $0.until } ?? false
             if amount == checkout.amount, current?.amount == amount {
+                // The gate's word, and the shop's, are good for the basket as it was.
+                if isLeased, let basketVersion, basketVersion != checkout.basketVersion {
+                    return .refused(.paymentInProgress)
+                }
                 if let basketVersion { checkout.basketVersion = basketVersion }
                 return .settled(try await transaction.settle(checkout).checkout)
             }
-            if checkout.lease.map({ transaction.now < $0.until }) ?? false || current?.state.isInFlight ?? false
-                || executions.contains(where: \.mayHavePaid)
-            {
+            if isLeased || current?.state.isInFlight ?? false || executions.contains(where: \.mayHavePaid) {
                 return .refused(.paymentInProgress)
             }
             guard let current, current.state == .created else {
@@ -117,7 +120,8 @@ extension PaymentStore {
             }
             let wasUnknown = operation.state == .unknown
             var result = result
-            // It moved while a payment of the execution ran, or after one: by which of the two amounts, that alone can tell.
+            // It moved while a payment of the execution ran, or one of an amount that isn't known has been: by which of the two
+            // amounts, that alone can tell.
             if case .applied = result, try await transaction.isBeingPaid(move.execution.id, of: checkout.id) {
                 result = .unknown(reason: "a payment is under way")
             }
@@ -166,7 +170,7 @@ extension Checkout {
 extension Transaction {
     fileprivate func isBeingPaid(_ execution: ExecutionID, of checkout: CheckoutID) async throws -> Bool {
         try await readExecutions(of: checkout).contains {
-            $0.execution.id == execution && ($0.execution.state.isInFlight || $0.execution.state.holdsMoney)
+            $0.execution.id == execution && ($0.execution.state.isInFlight || $0.execution.mayHavePaid)
         }
     }
 

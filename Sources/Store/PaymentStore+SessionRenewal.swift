@@ -7,7 +7,7 @@ extension PaymentStore {
     public enum SessionAnswer: Sendable {
         /// The app's payload is still good.
         case ready(ReadySession)
-        /// Ask the provider what became of this one, then come back with `hasAsked`.
+        /// Ask the provider what became of this one, then come back and say so.
         case askFirst(ExecutionReference)
         /// Written down; create the session now.
         case planned(PlannedSession)
@@ -23,9 +23,9 @@ extension PaymentStore {
     ///
     /// - Parameters:
     ///   - isExpired: the SDK reported the session as expired, so a new one is made in any case.
-    ///   - hasAsked: the provider was asked about the current execution just now.
+    ///   - asked: the executions about which the provider was asked just now.
     public func renewSession(
-        of id: CheckoutID, isExpired: Bool, hasAsked: Bool, owner: UUID
+        of id: CheckoutID, isExpired: Bool, asked: Set<ExecutionID>, owner: UUID
     ) async throws -> SessionAnswer {
         try await transact { transaction in
             guard var checkout = try await transaction.lockCheckout(id) else { return .notFound }
@@ -43,7 +43,7 @@ extension PaymentStore {
             }
             // One that may have paid, whichever it is, is looked into: nobody is asked to pay again before that is known.
             if let paid = executions.first(where: \.execution.mayHavePaid) {
-                return hasAsked ? .busy : .askFirst(paid.execution.reference)
+                return asked.contains(paid.execution.id) ? .busy : .askFirst(paid.execution.reference)
             }
             if let current = executions.first(where: { $0.execution.id == checkout.currentExecution }) {
                 let isUsable =
@@ -53,7 +53,7 @@ extension PaymentStore {
                     let settled = SettledCheckout(checkout: checkout, executions: executions.map(\.execution))
                     return .ready(ReadySession(settled: settled, payload: payload, execution: current.execution.id))
                 }
-                guard hasAsked else { return .askFirst(current.execution.reference) }
+                guard asked.contains(current.execution.id) else { return .askFirst(current.execution.reference) }
                 // It may hold the customer's money, and the provider itself doesn't know.
                 guard !current.execution.picture.hidesCharge else { return .busy }
                 // Facts show that no attempt runs on it, so it doesn't hold the basket any longer.

@@ -84,7 +84,8 @@ extension RenewalPlan.Rules {
         guard let reason else { return .declined(reason: nil) }
         if declines.meaning(of: reason) != .unknown { return .declined(reason: reason) }
         // The provider's codes (`request.param.invalid`) and our own words are about the request, not about the card.
-        let isAboutRequest = reason.contains(".") || ["refused", "rejected", "conflict", "notFound"].contains(reason)
+        let name = DeclinePolicy.result(of: reason)
+        let isAboutRequest = name.contains(".") || ["refused", "rejected", "conflict", "notFound"].contains(name)
         return isAboutRequest ? .refused : .nothingCharged
     }
 

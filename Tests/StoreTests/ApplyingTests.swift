@@ -43,7 +43,7 @@ struct ApplyingTests {
             let order = try await bench.order()
             guard
                 case .planned(let planned) = try await bench.store.renewSession(
-                    of: order.checkout, isExpired: true, hasAsked: true, owner: UUID())
+                    of: order.checkout, isExpired: true, asked: [order.execution], owner: UUID())
             else { return #expect(Bool(false), "not planned") }
             let second = try await bench.finished(planned).execution
             let paid = try bench.completed("authorize")

@@ -50,6 +50,23 @@ struct MoveWhilePaidTests {
         await bench.stop()
     }
 
+    @Test("what was paid is neither the one nor the other amount: it is taken back, and the change stands")
+    func neither() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        let new = try Money(value: "60.00", currencyCode: "EUR")
+        let move = try await planned(bench, order, new)
+        try await bench.store.learn(
+            [Self.succeeded(try Money(value: "45.00", currencyCode: "EUR"), at: bench.hand.now)], about: order.execution
+        )
+        let moved = try await bench.store.finishMove(move, .applied, shown: new)
+        #expect(moved.amountState == .inStep && moved.amount == new && moved.status != .paid)
+        let cancels = try await bench.value(
+            "SELECT count(*) FROM operations WHERE kind = 'cancel' AND intent_reason = 'mismatch'", as: Int.self)
+        #expect(cancels == 1)
+        await bench.stop()
+    }
+
     @Test("a reading shows an amount that somebody else set: the gate is shut until it is back")
     func bySomebodyElse() async throws {
         let bench = try await BooksBench()
@@ -106,11 +123,11 @@ struct MoveWhilePaidTests {
             ], about: order.execution)
         guard
             case .askFirst = try await bench.store.renewSession(
-                of: order.checkout, isExpired: true, hasAsked: false, owner: UUID())
+                of: order.checkout, isExpired: true, asked: [], owner: UUID())
         else { return #expect(Bool(false), "handed out before anybody asked") }
         guard
             case .busy = try await bench.store.renewSession(
-                of: order.checkout, isExpired: true, hasAsked: true, owner: UUID())
+                of: order.checkout, isExpired: true, asked: [order.execution], owner: UUID())
         else { return #expect(Bool(false), "handed out a second payment") }
         bench.wait(.seconds(3601))
         _ = try await bench.store.settleDue(limit: 10)

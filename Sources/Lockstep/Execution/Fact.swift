@@ -78,6 +78,8 @@ public struct Fact: Hashable, Sendable {
 
     /// What makes two facts the same one: everything but where it was learned, and whether its time was told.
     public var identity: String {
+        // One report of a result has its detail, and another doesn't: it is one result.
+        let reason = kind == .dispute ? reason : reason.map(DeclinePolicy.result(of:))
         let parts: [String?] = [
             kind.rawValue, code, action, actionID, phase?.rawValue, success.map(String.init), amount?.description,
             captured?.description, refunded?.description, reason, actionRequired, paymentID, paymentMethodCode,

@@ -152,9 +152,18 @@ public struct ChargeRunner: Sendable {
             return
         }
         guard try await goesOn(planned.operation, planned.charge, planned.attempt) else { return }
+        let isOnlyCreated = seen.snapshot.facts.allSatisfy(\.isCreation)
         if orchestrator.isKept(planned.operation) {
+            // It may never have been sent: then its card must still be good. Whether it was, nobody knows yet.
+            if isOnlyCreated {
+                guard case .ready = try await readiness(of: planned.attempt, planned.charge) else {
+                    let doubt = Doubt(kind: .timedOut, detail: "its card can't be charged, or can't be read")
+                    _ = try await record(planned, .unknown(doubt))
+                    return
+                }
+            }
             _ = try await send(planned)
-        } else if seen.snapshot.facts.allSatisfy(\.isCreation) {
+        } else if isOnlyCreated {
             // It never arrived, and nothing is sent under a key that the provider may have forgotten.
             _ = try await record(planned, .abandoned(anew(planned.charge)))
         } else {

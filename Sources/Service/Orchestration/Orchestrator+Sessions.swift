@@ -79,18 +79,19 @@ extension Orchestrator {
 
     /// The session to hand to an app: the one it has while that is good, a new one otherwise.
     public func renewSession(of checkout: CheckoutID, isExpired: Bool) async throws -> RenewedSession {
-        var hasAsked = false
+        var asked: Set<ExecutionID> = []
         while true {
             switch try await store.renewSession(
-                of: checkout, isExpired: isExpired, hasAsked: hasAsked, owner: owner)
+                of: checkout, isExpired: isExpired, asked: asked, owner: owner)
             {
             case .ready(let session): return .ready(session)
             case .refused(let refusal): return .refused(refusal)
             case .notFound: return .notFound
             case .busy: return .unconfirmed
             case .askFirst(let execution):
-                guard !hasAsked, try await refresh(execution) != nil else { return .unconfirmed }
-                hasAsked = true
+                guard asked.insert(execution.id).inserted, try await refresh(execution) != nil else {
+                    return .unconfirmed
+                }
             case .planned(let planned):
                 switch try await createSession(planned) {
                 case .ready(let session): return .ready(session)

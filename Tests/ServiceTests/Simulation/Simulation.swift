@@ -125,7 +125,8 @@ final class Simulation: Sendable {
 
     // MARK: processes
 
-    private func startProcess() throws {
+    @discardableResult
+    private func startProcess() throws -> SimulatedProcess {
         let (number, isCalm) = state.withLock { state in
             state.started += 1
             return (state.started, state.isCalm)
@@ -133,7 +134,12 @@ final class Simulation: Sendable {
         let fate = Fate(
             dice: Dice(seed: seed, actor: 1000 + number), deathProbability: isCalm ? 0 : plan.deathAtCall)
         let process = try SimulatedProcess(surroundings, fate: fate, worksByItself: !isCalm)
-        state.withLock { $0.living.append(process) }
+        let isCalmNow = state.withLock { state in
+            state.living.append(process)
+            return state.isCalm
+        }
+        // The trouble may have ended while it was being started.
+        if isCalmNow { fate.spare() }
         fate.atDeath { [weak self, weak process] in
             guard let self, let process else { return }
             // One that was stopped in order is no longer among the living.
@@ -148,6 +154,7 @@ final class Simulation: Sendable {
             // Whatever watches over processes starts another one.
             do { try startProcess() } catch { note("a process didn't start: \(error)") }
         }
+        return process
     }
 
     /// Kills one process.
@@ -233,9 +240,8 @@ final class Simulation: Sendable {
             defer { state.living = [] }
             return state.living
         }
-        try startProcess()
+        let last = try startProcess()
         for process in living { await process.stop() }
-        guard let last = anyProcess else { return false }
         try await rest(last, within: Self.patience)
         while try await members.goOn() { try await rest(last, within: Self.patience / 4) }
         return sandbox.isQuiet

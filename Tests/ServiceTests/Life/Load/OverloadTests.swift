@@ -122,8 +122,8 @@ struct OverloadTests {
                     try await waitUntil {
                         try await connection.query(
                             """
-                            SELECT FROM pg_stat_activity WHERE datname = current_database()
-                                AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO notifications%'
+                            SELECT FROM pg_locks WHERE relation = 'notifications'::regclass
+                                AND mode = 'RowExclusiveLock' AND NOT granted
                             """
                         ).count == 1
                     })

@@ -31,7 +31,8 @@ struct LateSessionTests {
 
     private func planned(_ order: Order) async throws -> PlannedSession {
         let answer = try await lockstep.store.renewSession(
-            of: try #require(CheckoutID(order.checkout)), isExpired: true, hasAsked: true, owner: UUID())
+            of: try #require(CheckoutID(order.checkout)), isExpired: true,
+            asked: [try #require(ExecutionID(order.execution))], owner: UUID())
         guard case .planned(let planned) = answer else { throw StartRefusal(message: "\(answer)") }
         return planned
     }
