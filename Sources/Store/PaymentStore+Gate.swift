@@ -13,46 +13,30 @@ extension PaymentStore {
         case leased(Checkout)
     }
 
-    /// A question, as it came.
-    public struct GateInquiry: Sendable {
-        public let question: Gate.Question
-        /// The only checkout that the caller may ask about (a client token); nil for a merchant key.
-        public let scope: CheckoutID?
-        /// After which nobody waits for the answer any more.
-        public let deadline: ContinuousClock.Instant
-
-        public init(question: Gate.Question, scope: CheckoutID?, deadline: ContinuousClock.Instant) {
-            self.question = question
-            self.scope = scope
-            self.deadline = deadline
-        }
-    }
-
-    /// Looks at questions without taking anything: one round trip for all of them, no lock, no wait for anyone who holds
-    /// one. It takes the same steps for an execution of somebody else's and for one that isn't there.
+    /// Looks at a question without taking anything: one round trip, no lock, no wait for anyone who holds one. It takes
+    /// the same steps for an execution of somebody else's and for one that isn't there.
     ///
-    /// - Returns: as many as there are inquiries, in their order.
-    public func examineGates(_ inquiries: [GateInquiry]) async -> [Result<GateFinding, any Error>] {
-        // By the latest deadline: one that has little time left must not take the others'.
-        await together(inquiries, deadline: inquiries.map(\.deadline).max(), isRead: true) { transaction, inquiries in
-            let subjects = try await transaction.readGateSubjects(inquiries.map(\.question.execution))
-            return inquiries.map { inquiry in
-                guard let (checkout, execution) = subjects[inquiry.question.execution],
-                    inquiry.scope == nil || inquiry.scope == checkout.id
-                else { return .refused(.unknownExecution) }
-                let refusal = Gate.refusal(
-                    of: inquiry.question, checkout: checkout, execution: execution, now: transaction.now)
-                if let refusal { return .refused(refusal) }
-                let isLeased = checkout.isLeased(to: execution.id, at: transaction.now)
-                return isLeased ? .leased(checkout) : .passable(checkout)
+    /// - Parameters:
+    ///   - checkout: the only checkout that the caller may ask about (a client token); nil for a merchant key.
+    ///   - deadline: after which nobody waits for the answer any more.
+    public func examineGate(
+        _ question: Gate.Question, within checkout: CheckoutID?, deadline: ContinuousClock.Instant
+    ) async throws -> GateFinding {
+        try await look(deadline: deadline) { transaction in
+            guard let (subject, execution) = try await transaction.readGateSubject(question.execution),
+                checkout == nil || checkout == subject.id
+            else { return .refused(.unknownExecution) }
+            if let reason = Gate.refusal(of: question, checkout: subject, execution: execution, now: transaction.now) {
+                return .refused(reason)
             }
+            return subject.isLeased(to: execution.id, at: transaction.now) ? .leased(subject) : .passable(subject)
         }
     }
 
     /// A question to which the answer so far is yes.
     public struct GateOpening: Sendable {
         public let question: Gate.Question
-        /// The execution's, as ``examineGates(_:)`` found it.
+        /// The execution's, as ``examineGate(_:within:deadline:)`` found it.
         public let checkout: CheckoutID
         /// What the merchant's own check said yes to, where it was asked.
         public let approved: Gate.Basket?
@@ -126,23 +110,16 @@ extension Checkout {
 }
 
 extension Transaction {
-    /// Executions with their facts, and their checkouts, in one round trip.
-    fileprivate func readGateSubjects(
-        _ ids: [ExecutionID]
-    ) async throws -> [ExecutionID: (checkout: Checkout, execution: CheckoutExecution)] {
-        let ids = Array(Set(ids.map(\.uuid)))
+    /// An execution with its facts and its checkout, in one round trip.
+    fileprivate func readGateSubject(_ execution: ExecutionID) async throws -> (Checkout, CheckoutExecution)? {
         let results = try await pipeline([
-            Self.checkoutsQuery(of: ids), Self.executionsQuery("id", ids), Self.factsQuery("id", ids),
+            Self.checkoutQuery(of: execution), Self.executionQuery(execution), Self.factsQuery(of: execution),
         ])
-        var executions: [ExecutionOwner: [StoredExecution]] = [:]
-        try Self.collect(results[1], facts: results[2], into: &executions)
-        var subjects: [ExecutionID: (checkout: Checkout, execution: CheckoutExecution)] = [:]
-        for checkout in try results[0].map(Self.checkout(from:)) {
-            for stored in executions[.checkout(checkout.id)] ?? [] {
-                subjects[stored.execution.id] = (checkout, stored.execution)
-            }
-        }
-        return subjects
+        guard let checkout = try results[0].first.map(Self.checkout(from:)), let row = results[1].first,
+            let (owner, stored) = try Self.execution(from: row, facts: try Self.facts(from: results[2])),
+            owner == .checkout(checkout.id)
+        else { return nil }
+        return (checkout, stored.execution)
     }
 
     /// The checkouts, locked, each with its executions and their facts, in one round trip. Each statement sees what was

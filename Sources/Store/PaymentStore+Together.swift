@@ -7,23 +7,19 @@ extension PaymentStore {
     ///
     /// - Parameters:
     ///   - deadline: after which nobody waits for it any more; nil: the pool's own.
-    ///   - isRead: whether it only reads, and needs no transaction around it.
     ///   - body: gives as many results as it gets items, in their order.
     func together<Item: Sendable, Value: Sendable>(
-        _ items: [Item], deadline: ContinuousClock.Instant? = nil, isRead: Bool = false,
+        _ items: [Item], deadline: ContinuousClock.Instant? = nil,
         _ body: @Sendable (Transaction, [Item]) async throws -> [Value]
     ) async -> [Result<Value, any Error>] {
         guard !items.isEmpty else { return [] }
         do {
-            let values =
-                isRead
-                ? try await look(deadline: deadline) { try await body($0, items) }
-                : try await transact(deadline: deadline) { try await body($0, items) }
+            let values = try await transact(deadline: deadline) { try await body($0, items) }
             precondition(values.count == items.count, "as many results as items")
             return values.map { .success($0) }
         } catch let error where error.isAboutOne && items.count > 1 {
             var results: [Result<Value, any Error>] = []
-            for item in items { results += await together([item], deadline: deadline, isRead: isRead, body) }
+            for item in items { results += await together([item], deadline: deadline, body) }
             return results
         } catch {
             return items.map { _ in .failure(error) }

@@ -57,11 +57,11 @@ extension Transaction {
         ).first.map(Self.checkout(from:))
     }
 
-    /// The checkouts that executions belong to.
-    static func checkoutsQuery(of executions: [UUID]) -> PostgresQuery {
+    /// The checkout that an execution belongs to.
+    static func checkoutQuery(of execution: ExecutionID) -> PostgresQuery {
         """
         SELECT \(unescaped: columns) FROM checkouts
-        WHERE id IN (SELECT checkout_id FROM executions WHERE id = ANY(\(executions))) AND released_at IS NULL
+        WHERE id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)) AND released_at IS NULL
         """
     }
 

@@ -34,6 +34,10 @@ extension Transaction {
         changed_at, told_disputes::text
         """
 
+    static func executionQuery(_ id: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM executions WHERE id = \(id.uuid)"
+    }
+
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
         try await readExecutions(of: .checkout(checkout))
@@ -56,7 +60,7 @@ extension Transaction {
         return executions
     }
 
-    /// - Parameter column: `checkout_id`, `charge_id`, or the executions' own `id`.
+    /// - Parameter column: `checkout_id` or `charge_id`.
     static func executionsQuery(_ column: String, _ owners: [UUID]) -> PostgresQuery {
         """
         SELECT \(unescaped: columns) FROM executions

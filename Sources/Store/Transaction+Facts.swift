@@ -79,6 +79,11 @@ extension Transaction {
         """
     }
 
+    /// All that is known of one execution.
+    static func factsQuery(of execution: ExecutionID) -> PostgresQuery {
+        "SELECT \(unescaped: columns) FROM facts WHERE execution_id = \(execution.uuid)"
+    }
+
     /// What one of these found.
     static func facts(from rows: PostgresRows) throws -> [ExecutionID: [LearnedFact]] {
         var facts: [ExecutionID: [LearnedFact]] = [:]

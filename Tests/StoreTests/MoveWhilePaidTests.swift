@@ -82,11 +82,9 @@ struct MoveWhilePaidTests {
                     createdAt: nil, facts: []), askedAt: bench.hand.now)
         }
         func gate() async throws -> String {
-            let inquiry = PaymentStore.GateInquiry(
-                question: Gate.Question(
-                    execution: order.execution, paymentMethodCode: "card", amount: nil, basketVersion: nil),
-                scope: nil, deadline: .now + .seconds(60))
-            switch try await bench.store.examineGates([inquiry])[0].get() {
+            let question = Gate.Question(
+                execution: order.execution, paymentMethodCode: "card", amount: nil, basketVersion: nil)
+            switch try await bench.store.examineGate(question, within: nil, deadline: .now + .seconds(60)) {
             case .refused(let reason): return reason.rawValue
             case .passable: return "passable"
             case .leased: return "leased"

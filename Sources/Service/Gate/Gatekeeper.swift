@@ -11,8 +11,6 @@ import Store
 struct Gatekeeper: Sendable {
     /// Over connections of its own: whatever else fills the database's, customers who pay don't wait for it.
     let store: PaymentStore
-    /// Questions that come at the same time share a look at the books.
-    let looks: Batcher<PaymentStore.GateInquiry, PaymentStore.GateFinding>
     /// Leases that are taken at the same time share a transaction.
     let leases: Batcher<PaymentStore.GateOpening, PaymentStore.GateVerdict>
     /// Nil where the shop isn't asked.
@@ -57,7 +55,7 @@ struct Gatekeeper: Sendable {
     ) async throws -> Verdict {
         let deadline = request.arrival + timing.answer
         let subject: Checkout
-        switch try await looks.add(.init(question: question, scope: own, deadline: deadline)) {
+        switch try await store.examineGate(question, within: own, deadline: deadline) {
         case .refused(let reason): return .refuse(reason)
         // The shop has said yes to this basket, which nobody could change since.
         case .leased: return .proceed

@@ -51,8 +51,8 @@ extension Settings {
                 identifiers: identifiers, metrics: metrics)
         }
         return Gatekeeper(
-            store: store, looks: Batcher { await store.examineGates($0) },
-            leases: Batcher(maximumBatch: 64) { await store.openGates($0, waits: false) }, check: check,
-            messages: gate.messages, timing: Gatekeeper.Timing(budget: gate.budget), metrics: metrics)
+            store: store, leases: Batcher(maximumBatch: 64) { await store.openGates($0, waits: false) },
+            check: check, messages: gate.messages, timing: Gatekeeper.Timing(budget: gate.budget),
+            metrics: metrics)
     }
 }

@@ -54,6 +54,19 @@ struct GateTests {
         #expect(try await lockstep.gate(next) == "superseded-execution")
     }
 
+    @Test("what the gate said yes to stands still while it may be paid, the basket's version too")
+    func leasedBasket() async throws {
+        let order = try await lockstep.order("49.99", ["basketVersion": "b1"])
+        #expect(try await lockstep.gate(order.execution, ["basketVersion": "b1"]) == "proceed")
+        func put(_ version: String) async throws -> String {
+            let change: JSON = ["amount": lockstep.money("49.99"), "basketVersion": .string(version)]
+            return try await lockstep.shop.put("\(order.path)/amount", change, version: 1).outcome
+        }
+        #expect(try await put("b2") == "409 payment-in-progress")
+        #expect(try await put("b1") == "200")
+        #expect(try await lockstep.gate(order.execution, ["basketVersion": "b1"]) == "proceed")
+    }
+
     @Test("a lease holds for the one that got it: asked again it may proceed, and another has to wait")
     func lease() async throws {
         let lockstep = try await ServiceHarness.start(parts: nil)

@@ -153,46 +153,6 @@ struct BrokenGateTests {
         await lockstep.stop()
     }
 
-    @Test("of those who share a look each sees its own, and a row that can't be read is one question's trouble")
-    func sharedLook() async throws {
-        let lockstep = try await ServiceHarness.start()
-        let store = PaymentStore(pool: lockstep.books, clock: .system, identifiers: .system(clock: .system))
-        let (own, other, broken) = (
-            try await lockstep.order(), try await lockstep.order(), try await lockstep.order()
-        )
-        #expect(try await lockstep.gate(other.execution) == "proceed")
-        _ = try await lockstep.books.query(
-            "UPDATE checkouts SET currency = 'QQQ' WHERE id = \(UUID(uuidString: broken.checkout))")
-        func inquiry(
-            _ execution: String, scope: String?, cents: Int64 = 4999
-        ) throws -> PaymentStore.GateInquiry {
-            PaymentStore.GateInquiry(
-                question: Lockstep.Gate.Question(
-                    execution: try #require(ExecutionID(execution)), paymentMethodCode: "card",
-                    amount: Money(minor: cents, currency: try #require(Currency(code: "EUR"))),
-                    basketVersion: nil),
-                scope: try scope.map { try #require(CheckoutID($0)) }, deadline: .now + .seconds(60))
-        }
-        let findings = await store.examineGates([
-            try inquiry(own.execution, scope: own.checkout), try inquiry(other.execution, scope: own.checkout),
-            try inquiry(UUID().uuidString.lowercased(), scope: own.checkout), try inquiry(broken.execution, scope: nil),
-            try inquiry(own.execution, scope: nil, cents: 5000), try inquiry(other.execution, scope: nil),
-        ]).map { result -> String in
-            switch result {
-            case .success(.passable(let checkout)): "passable \(checkout.id == CheckoutID(own.checkout))"
-            case .success(.leased(let checkout)): "leased \(checkout.id == CheckoutID(other.checkout))"
-            case .success(.refused(let reason)): reason.rawValue
-            case .failure(let error): "\(type(of: error))"
-            }
-        }
-        #expect(
-            findings == [
-                "passable true", "unknown-execution", "unknown-execution", "CorruptRow", "amount-mismatch",
-                "leased true",
-            ])
-        await lockstep.stop()
-    }
-
     @Test("a question whose time is over takes no lease, and takes no time from those that share its transaction")
     func lateAmongOthers() async throws {
         let lockstep = try await ServiceHarness.start()
