@@ -64,6 +64,9 @@ public struct SandboxConfiguration: Sendable {
     /// From a capture, cancel or refund to its result.
     public var actionDelay: Duration = .milliseconds(20)
     public var captureMode = "Manual"
+    /// Amounts in answers and notifications have at least so many decimals, also where the currency has fewer: Payrails
+    /// writes `"100"` as `"100.00"` (section 4), and for which currencies isn't said.
+    public var minimumDecimals = 0
     /// 200 or 202; clients must take either (section 12, 5).
     public var authorizeStatus = 202
     public var clientInitStatus = 200

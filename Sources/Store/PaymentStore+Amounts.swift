@@ -106,6 +106,10 @@ extension PaymentStore {
     /// Writes down what became of a move. Facts may have decided it in the meantime; then they stand. So does whoever took
     /// it up since: only that the amount has moved is true whoever saw it.
     ///
+    /// Where it moved while a payment of the execution ran, that payment decides: it is of one of the two amounts. One that
+    /// never ends (a page that was left) decides nothing. After `LOCKSTEP_UNRESOLVED_AFTER` the books stay at the amount
+    /// that everybody was told: the payment began before anybody was told another.
+    ///
     /// - Parameter shown: which amount the provider has, where it was read.
     public func finishMove(
         _ move: PlannedMove, _ result: MoveResult, shown: Money? = nil
@@ -120,10 +124,15 @@ extension PaymentStore {
             }
             let wasUnknown = operation.state == .unknown
             var result = result
-            // It moved while a payment of the execution ran, or one of an amount that isn't known has been: by which of the two
-            // amounts, that alone can tell.
+            var shown = shown
             if case .applied = result, try await transaction.isBeingPaid(move.execution.id, of: checkout.id) {
-                result = .unknown(reason: "a payment is under way")
+                shown = move.amount
+                let isOverdue =
+                    transaction.now >= operation.createdAt + transaction.policy.discrepancies.unresolvedAfter
+                result =
+                    isOverdue
+                    ? .refused(reason: PaymentOperation.heldByPayment)
+                    : .unknown(reason: PaymentOperation.heldByPayment)
             }
             switch result {
             case .applied:

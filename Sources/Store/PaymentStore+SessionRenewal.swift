@@ -36,7 +36,10 @@ extension PaymentStore {
                 return try await transaction.resumeSession(of: checkout, owner: owner).map(SessionAnswer.planned)
                     ?? .busy
             }
+            // A change that only waits for a payment to end: whoever asks for a session may have given that payment up.
+            let held = operations.first { $0.kind == .moveAmount && $0.isHeldByPayment }
             switch checkout.amountState {
+            case .unknown where held != nil: break
             case .inStep: break
             case .moving: return .refused(.amountMoving)
             case .unknown: return .refused(.amountUnconfirmed)
@@ -56,6 +59,11 @@ extension PaymentStore {
                 guard asked.contains(current.execution.id) else { return .askFirst(current.execution.reference) }
                 // It may hold the customer's money, and the provider itself doesn't know.
                 guard !current.execution.picture.hidesCharge else { return .busy }
+                if let held {
+                    // The payment has ended: at the next look the change is settled.
+                    guard current.execution.state.isInFlight else { return .refused(.amountUnconfirmed) }
+                    checkout = try await transaction.giveUp(held, of: checkout)
+                }
                 // Facts show that no attempt runs on it, so it doesn't hold the basket any longer.
                 if current.execution.state != .processing, checkout.lease != nil {
                     checkout.lease = nil
@@ -122,6 +130,24 @@ extension PaymentStore {
 }
 
 extension Transaction {
+    /// Ends a change of the amount whose execution is about to be superseded: the next one is made at the confirmed amount,
+    /// and what this one has no longer matters.
+    fileprivate func giveUp(_ move: PaymentOperation, of checkout: Checkout) async throws -> Checkout {
+        guard var operation = try await lockOperation(move.id), let execution = operation.execution?.id,
+            let amount = operation.amount
+        else { throw CorruptRow(table: "operations", detail: "a change without an execution or an amount") }
+        operation.state = .failed
+        operation.reason = PaymentOperation.heldByPayment
+        try await writeOperation(operation, dueAt: nil)
+        // It was seen there.
+        try await writeExecutionAmount(amount, of: execution)
+        try await insertEvent(
+            .operationFailed, checkout: checkout.id, execution: execution, data: ["operation": operation.json])
+        var checkout = checkout
+        checkout.amountState = .inStep
+        return try await settle(checkout).checkout
+    }
+
     fileprivate func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
         if checkout.status == .cancelled { return .cancelled }
         if checkout.wasPaid { return .alreadyPaid }

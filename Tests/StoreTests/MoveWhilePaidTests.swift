@@ -50,6 +50,100 @@ struct MoveWhilePaidTests {
         await bench.stop()
     }
 
+    /// A change that the provider took on while a payment ran that nobody had told of.
+    private func heldChange(
+        _ bench: BooksBench, to amount: Money
+    ) async throws -> (order: BooksBench.Order, move: PlannedMove) {
+        let order = try await bench.order()
+        let move = try await planned(bench, order, amount)
+        try await bench.store.learn([Self.pending("authorize", at: bench.hand.now)], about: order.execution)
+        #expect(try await bench.store.finishMove(move, .applied, shown: amount).amountState == .unknown)
+        return (order, move)
+    }
+
+    @Test("the page of that payment is left, and a session asked for: it is made at the amount that everybody was told")
+    func leftForAnotherSession() async throws {
+        let bench = try await BooksBench()
+        let (old, new) = (
+            try Money(value: "49.99", currencyCode: "EUR"), try Money(value: "60.00", currencyCode: "EUR")
+        )
+        let (order, move) = try await heldChange(bench, to: new)
+        guard
+            case .askFirst = try await bench.store.renewSession(
+                of: order.checkout, isExpired: false, asked: [], owner: UUID())
+        else { return #expect(Bool(false), "nobody looked whether it is still being paid") }
+        guard
+            case .planned(let session) = try await bench.store.renewSession(
+                of: order.checkout, isExpired: false, asked: [order.execution], owner: UUID())
+        else { return #expect(Bool(false), "no session") }
+        #expect(session.request.amount == old)
+        #expect(try await bench.told("operation.failed", order) == 1)
+        let checkout = try #require(try await bench.store.readCheckout(order.checkout)?.checkout)
+        #expect(checkout.amount == old && checkout.amountVersion == 1 && checkout.amountState == .inStep)
+        // Who still works on the change finds it decided.
+        let late = try await bench.store.finishMove(move, .applied, shown: new)
+        #expect(late.amount == old && late.amountVersion == 1)
+        // The page that was left is paid after all, for what it showed.
+        bench.wait(.seconds(5))
+        try await bench.store.learn([Self.succeeded(old, at: bench.hand.now)], about: order.execution)
+        #expect(try await bench.status(order) == .paid)
+        await bench.stop()
+    }
+
+    @Test("the payment has failed since: no session before the change is settled, and then at the new amount")
+    func failedMeanwhile() async throws {
+        let bench = try await BooksBench()
+        let new = try Money(value: "60.00", currencyCode: "EUR")
+        let (order, move) = try await heldChange(bench, to: new)
+        bench.wait(.seconds(1))
+        try await bench.store.learn(
+            [Fact(kind: .status, code: "authorizeFailed", at: bench.hand.now, source: .read)], about: order.execution)
+        guard
+            case .refused(.amountUnconfirmed) = try await bench.store.renewSession(
+                of: order.checkout, isExpired: false, asked: [order.execution], owner: UUID())
+        else { return #expect(Bool(false), "a session at an amount that nobody has decided on") }
+        #expect(try await bench.store.finishMove(move, .applied, shown: new).amount == new)
+        guard
+            case .planned(let session) = try await bench.store.renewSession(
+                of: order.checkout, isExpired: false, asked: [order.execution], owner: UUID())
+        else { return #expect(Bool(false), "no session") }
+        #expect(session.request.amount == new)
+        await bench.stop()
+    }
+
+    @Test("the payment never ends: after its time the change is given up, and who pays then pays what was told")
+    func neverEnds() async throws {
+        let bench = try await BooksBench()
+        let (old, new) = (
+            try Money(value: "49.99", currencyCode: "EUR"), try Money(value: "60.00", currencyCode: "EUR")
+        )
+        for paid in [old, new] {
+            let (order, move) = try await heldChange(bench, to: new)
+            bench.wait(.seconds(3599))
+            #expect(try await bench.store.finishMove(move, .applied).amountState == .unknown)
+            bench.wait(.seconds(1))
+            let decided = try await bench.store.finishMove(move, .applied)
+            #expect(decided.amountState == .inStep && decided.amount == old && decided.amountVersion == 1)
+            #expect(try await bench.told("operation.failed", order) == 1)
+            // What Payrails has is written down, so that nobody is let pay by it.
+            let there = try #require(
+                try await bench.store.readCheckout(order.checkout)?.settled.executions.first {
+                    $0.id == order.execution
+                })
+            #expect(there.amount == new)
+            bench.wait(.seconds(5))
+            try await bench.store.learn([Self.succeeded(paid, at: bench.hand.now)], about: order.execution)
+            #expect(try await bench.status(order) == (paid == old ? .paid : .processing))
+            let cancels = try await bench.value(
+                """
+                SELECT count(*) FROM operations WHERE kind = 'cancel' AND intent_reason = 'mismatch'
+                    AND execution_id = \(order.execution.uuid)
+                """, as: Int.self)
+            #expect(cancels == (paid == old ? 0 : 1))
+        }
+        await bench.stop()
+    }
+
     @Test("what was paid is neither the one nor the other amount: it is taken back, and the change stands")
     func neither() async throws {
         let bench = try await BooksBench()

@@ -21,3 +21,11 @@ extension PaymentOperation {
     /// What stands before the shop's reason for a cancel.
     public static let shopReasonPrefix = "\(CancelReason.requested.rawValue): "
 }
+
+extension PaymentOperation {
+    /// Why a change of the amount is unknown, or failed, that the provider took on while a payment of the execution ran.
+    public static let heldByPayment = "a payment is under way"
+
+    /// It waits for nothing but the end of a payment.
+    public var isHeldByPayment: Bool { state == .unknown && reason == Self.heldByPayment }
+}

@@ -18,7 +18,7 @@ extension PayrailsSandbox {
             finish(call, status: response.status)
             return response
         }
-        let response = await answer(request, match, call: call)
+        let response = written(await answer(request, match, call: call))
         finish(call, status: response.status)
         return response
     }
@@ -56,6 +56,14 @@ extension PayrailsSandbox {
         }
         await pause(faults.delayAfter)
         return late(faults.kind, response)
+    }
+
+    /// The way Payrails writes amounts.
+    private func written(_ response: APIResponse) -> APIResponse {
+        guard configuration.minimumDecimals > 0, let body = try? JSON(parsing: response.body) else { return response }
+        var response = response
+        response.body = body.amounts(withDecimals: configuration.minimumDecimals).bytes
+        return response
     }
 
     /// Performs the call and keeps its answer under the key.

@@ -110,6 +110,7 @@ extension World {
         details: JSON
     ) {
         guard !execution.targets.isEmpty, !configuration.mutedEvents.contains(event) else { return }
+        let details = details.amounts(withDecimals: configuration.minimumDecimals)
         let envelope: JSON = [
             "event": .string(event), "time": .string(stamp().rfc3339),
             "workspaceId": .string(execution.workspaceID), "eventTrigger": .string(trigger), "details": details,
@@ -117,8 +118,8 @@ extension World {
         effects.notifications.append(
             OutgoingNotification(
                 id: random.uuid(), event: event, action: action, isSuccess: success, executionID: execution.id,
-                merchantReference: execution.merchantReference, body: spaced(envelope.bytes), details: details.bytes,
-                targets: execution.targets))
+                merchantReference: execution.merchantReference, body: spaced(envelope.bytes),
+                details: details.bytes, targets: execution.targets))
     }
 
     /// Now and then the bytes have spaces and a newline that a parser doesn't see and a signature does.

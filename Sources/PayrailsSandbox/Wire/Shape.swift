@@ -139,6 +139,30 @@ extension Money {
     var wire: JSON { ["value": .string(value), "currency": .string(currency.code)] }
 }
 
+extension JSON {
+    /// The same document, its amounts with zeros up to so many decimals.
+    func amounts(withDecimals minimum: Int) -> JSON {
+        switch self {
+        case .array(let items): return .array(items.map { $0.amounts(withDecimals: minimum) })
+        case .object(var members):
+            if case .string(let value)? = members["value"], members["currency"]?.string != nil {
+                members["value"] = .string(value.decimal(withDigits: minimum))
+                return .object(members)
+            }
+            return .object(members.mapValues { $0.amounts(withDecimals: minimum) })
+        case .null, .bool, .number, .string: return self
+        }
+    }
+}
+
+extension String {
+    fileprivate func decimal(withDigits minimum: Int) -> String {
+        let digits = split(separator: ".").dropFirst().first?.count ?? 0
+        guard minimum > digits else { return self }
+        return (digits == 0 ? self + "." : self) + String(repeating: "0", count: minimum - digits)
+    }
+}
+
 /// `PT10M`, `P1D`, `PT1H30M5S`: days, hours, minutes and seconds, which have a fixed length.
 enum ISODuration {
     static func parse(_ text: String) -> Duration? {

@@ -154,10 +154,17 @@ struct Judge {
                 findings.append("M2: \(period) is \(charge.state), and holds \(minor)")
             }
         }
+        for call in simulation.sandbox.calls(to: .authorize) where !call.isReplay && call.status == 202 {
+            guard let execution = call.path.split(separator: "/").dropLast().last,
+                let reference = simulation.sandbox.execution(String(execution))?["merchantReference"]?.string,
+                reference.hasPrefix("member-"), members.isStopped(reference, at: call.time)
+            else { continue }
+            findings.append("M2: \(reference) was charged at \(call.time), after the member had stopped it")
+        }
         for (period, money) in held where money.authorizations > 0 {
             findings.append("M2: \(period) holds \(money.minor), and the books don't know it")
         }
-        for reference in members.references {
+        for reference in members.faithful {
             let count = charges.filter { $0.reference == reference }.count
             if count != SimulatedMembers.periods { findings.append("M2: \(reference) has \(count) periods") }
         }

@@ -15,8 +15,12 @@ final class SimulatedMembers: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// The ids of subscriptions that were created.
-        var created: [String] = []
+        /// The ids of subscriptions that were created, by the member's number.
+        var created: [Int: String] = [:]
+        /// Between which moments who may not be charged: from the answer that said so to the question that ended it.
+        var stops: [Int: [Range<Timestamp>]] = [:]
+        /// Who was ever stopped.
+        var stopped: Set<Int> = []
         /// The day of the latest run, counted from the first due day.
         var day = 0
     }
@@ -29,6 +33,19 @@ final class SimulatedMembers: Sendable {
     }
 
     var references: [String] { (0..<count).map { "member-\($0)" } }
+    /// Those that were never paused or cancelled.
+    var faithful: [String] {
+        state.withLock { state in references.filter { !state.stopped.contains(Self.number(of: $0)) } }
+    }
+
+    /// Whether nobody may begin to charge the member at that moment.
+    func isStopped(_ reference: String, at moment: Timestamp) -> Bool {
+        state.withLock { $0.stops[Self.number(of: reference), default: []].contains { $0.contains(moment) } }
+    }
+
+    private static func number(of reference: String) -> Int {
+        reference.split(separator: "~").first?.split(separator: "-").last.flatMap { Int($0) } ?? -1
+    }
 
     /// The first due day is that of the simulation's start.
     private func moment(_ day: Int) -> Timestamp { VirtualTime.start + .seconds(day * 86_400) }
@@ -40,8 +57,12 @@ final class SimulatedMembers: Sendable {
             await simulation.pause(dice.moment(0...50))
             await subscribe(number, &dice)
         }
-        // Two jobs that know nothing of each other.
+        // Two jobs that know nothing of each other, and members who change their minds.
         await withTaskGroup { group in
+            for number in 0..<count {
+                var own = Dice(seed: simulation.seed, actor: -20 - number)
+                group.addTask { [self] in await changeMind(number, &own) }
+            }
             for job in 0..<2 {
                 var own = Dice(seed: simulation.seed, actor: -7 - job)
                 let runs = own.number(1...3)
@@ -81,7 +102,7 @@ final class SimulatedMembers: Sendable {
                     receivedAt: simulation.time.wallClock.now()))
             if let answer, answer.status < 500, !answer.asksToRetry {
                 if answer.status == 201, let id = answer.json?["id"]?.string {
-                    state.withLock { $0.created.append(id) }
+                    state.withLock { $0.created[number] = id }
                 } else {
                     simulation.note("member-\(number) was refused: \(answer.status) \(answer.text)")
                 }
@@ -90,6 +111,47 @@ final class SimulatedMembers: Sendable {
             await simulation.pause(dice.moment(5...30))
         }
         simulation.note("member-\(number) never got an answer")
+    }
+
+    /// Pauses and perhaps resumes, or cancels.
+    private func changeMind(_ number: Int, _ dice: inout Dice) async {
+        guard dice.chance(0.5), let id = state.withLock({ $0.created[number] }) else { return }
+        await simulation.pause(dice.moment(0...200))
+        let isForGood = dice.chance(0.5)
+        state.withLock { _ = $0.stopped.insert(number) }
+        guard await step(isForGood ? "cancel" : "pause", id, &dice) else { return }
+        let since = simulation.time.wallClock.now() + Self.callsEnd
+        func note(until end: Timestamp) {
+            guard since < end else { return }
+            state.withLock { $0.stops[number, default: []].append(since..<end) }
+        }
+        if isForGood { return note(until: VirtualTime.start + .seconds(1_000_000_000)) }
+        await simulation.pause(dice.moment(0...400))
+        note(until: simulation.time.wallClock.now())
+        _ = await step("resume", id, &dice)
+    }
+
+    /// A call that was on its way when somebody was told that nothing more is charged has its effect by then.
+    private static let callsEnd = Duration.seconds(60)
+
+    private func step(_ name: String, _ id: String, _ dice: inout Dice) async -> Bool {
+        for _ in 0..<300 {
+            let answer = await simulation.send(
+                IncomingRequest(
+                    method: "POST", path: "/v1/subscriptions/\(id)/\(name)",
+                    headers: ["Authorization": "Bearer \(simulation.key)"],
+                    receivedAt: simulation.time.wallClock.now()))
+            if let answer, answer.status < 500, !answer.asksToRetry {
+                // A subscription whose periods are all done is over.
+                if answer.status != 200, answer.status != 409 {
+                    simulation.note("\(name) was refused: \(answer.status) \(answer.text)")
+                }
+                return answer.status == 200
+            }
+            await simulation.pause(dice.moment(5...30))
+        }
+        simulation.note("\(name) of \(id) never got an answer")
+        return false
     }
 
     /// What timed out at the payment provider, with the money taken, is told in the end; till then it is rightly unknown.

@@ -34,6 +34,8 @@ final class Simulation: Sendable {
         var started = 0
         var isCalm = false
         var isOver = false
+        /// Nobody starts processes.
+        var isDark = false
         /// Who answers a request.
         var dice: Dice
         /// Answers that nobody should ever get.
@@ -90,6 +92,7 @@ final class Simulation: Sendable {
         configuration.notificationRetries = 4
         configuration.refusalStyle = dice.chance(0.5) ? .answered : .notified
         configuration.clientInitStatus = dice.pick([200, 202])
+        configuration.minimumDecimals = dice.pick([0, 2])
         let (timeout, path) = (configuration.notificationTimeout, path)
         configuration.courier = { request in
             let inTime = await time.race(within: timeout) {
@@ -117,7 +120,8 @@ final class Simulation: Sendable {
             "PAYRAILS_REQUESTS_PER_SECOND": "0", "PAYRAILS_WEBHOOK_KEYS": "try=\(notificationKey)",
             "LOCKSTEP_HEAL_PENDING": "2s,4s,8s,16s,32s,2m", "LOCKSTEP_HEAL_UNKNOWN": "1s,2s,4s,8s,16s,1m",
             "LOCKSTEP_GATE_LEASE_SECONDS": "30", "LOCKSTEP_INIT_FRESH_SECONDS": "15",
-            "LOCKSTEP_FAILURE_SETTLE_SECONDS": "10", "LOCKSTEP_RETURN_URL": "https://shop.example/return",
+            "LOCKSTEP_FAILURE_SETTLE_SECONDS": "10", "LOCKSTEP_UNRESOLVED_AFTER": "3m",
+            "LOCKSTEP_RETURN_URL": "https://shop.example/return",
             // Where reading doesn't ask Payrails, what was lost is found by healing alone.
             "LOCKSTEP_STALE_SECONDS": dice.pick(["0", "10"]),
         ]
@@ -148,7 +152,7 @@ final class Simulation: Sendable {
                     return false
                 }
                 state.dead.append(state.living.remove(at: index))
-                return true
+                return !state.isDark
             }
             guard isMissed else { return }
             // Whatever watches over processes starts another one.
@@ -162,6 +166,19 @@ final class Simulation: Sendable {
         let living = state.withLock(\.living)
         guard !living.isEmpty else { return }
         dice.pick(living).fate.die()
+    }
+
+    /// Everything of Lockstep stops at once, and comes back much later.
+    private func suffer(_ outage: TroublePlan.Outage) throws {
+        guard outage.kills else { return time.jump(outage.length) }
+        let living = state.withLock { state in
+            state.isDark = true
+            return state.living
+        }
+        for process in living { process.fate.die() }
+        time.jump(outage.length)
+        state.withLock { $0.isDark = false }
+        for _ in 0..<2 { try startProcess() }
     }
 
     private var anyProcess: SimulatedProcess? {
@@ -202,6 +219,10 @@ final class Simulation: Sendable {
             }
         }
         let calm = Task {
+            if let outage = plan.outage {
+                await pause(outage.after)
+                do { try suffer(outage) } catch { note("a process didn't start: \(error)") }
+            }
             await pause(plan.length)
             executioner.cancel()
             calmDown()

@@ -9,6 +9,15 @@ struct TroublePlan: Sendable, CustomStringConvertible {
     /// The chance of a process to end at each point before or after a call; a tenth of it at each statement.
     private(set) var deathAtCall = 0.0
     private(set) var killsAtRandom = false
+    private(set) var outage: Outage?
+
+    /// Nothing of Lockstep runs for so long: keys are forgotten meanwhile, tokens and sessions end, orders expire.
+    struct Outage: Sendable {
+        let after: Duration
+        let length: Duration
+        /// Processes end; else they go on where they were, like those of a machine that was suspended.
+        let kills: Bool
+    }
     /// How long the trouble lasts.
     private(set) var length: Duration = .seconds(30)
     private var words: [String] = []
@@ -58,6 +67,12 @@ struct TroublePlan: Sendable, CustomStringConvertible {
         if dice.chance(0.3) {
             killsAtRandom = true
             words.append("kills")
+        }
+        if dice.chance(0.15) {
+            let hours = dice.pick([2, 23, 25, 49])
+            outage = Outage(
+                after: dice.moment(50...400), length: .seconds(hours * 3600), kills: dice.chance(0.7))
+            words.append("\(outage?.kills == true ? "an outage" : "a suspension") of \(hours) hours")
         }
     }
 

@@ -105,6 +105,9 @@ final class VirtualTime: Sendable {
         }
     }
 
+    /// Lets so long pass at once. Who waited for a moment in between is late.
+    func jump(_ duration: Duration) { state.withLock { $0.now += duration } }
+
     /// Wakes everybody for good.
     func end() {
         let sleepers = state.withLock { state in
