@@ -52,6 +52,7 @@ let package = Package(
                 .embedInCode("sql/0010_undated_facts.sql"), .embedInCode("sql/0010_undated_facts.check.sql"),
                 .embedInCode("sql/0011_expiring_instruments.sql"),
                 .embedInCode("sql/0011_expiring_instruments.check.sql"),
+                .embedInCode("sql/0012_bounds_currency.sql"), .embedInCode("sql/0012_bounds_currency.check.sql"),
             ]),
         .target(
             name: "Service",

@@ -46,6 +46,9 @@ public struct Migrator: Sendable {
         Migration(
             version: 11, name: "expiring_instruments", script: text(PackageResources._011_expiring_instruments_sql),
             check: text(PackageResources._011_expiring_instruments_check_sql)),
+        Migration(
+            version: 12, name: "bounds_currency", script: text(PackageResources._012_bounds_currency_sql),
+            check: text(PackageResources._012_bounds_currency_check_sql)),
     ]
 
     public enum Status: Sendable, Equatable {

@@ -151,7 +151,8 @@ extension Transaction {
         let isOwn = try await query(
             """
             SELECT EXISTS (SELECT FROM charges WHERE merchant_reference = \(reference) AND subscription_id IS NULL
-                AND created_by = \(request.credential) AND creation_key = \(request.key)) AS own
+                AND created_by = \(request.credential) AND creation_key = \(request.key)
+                AND created_at >= \((now - policy.requestKeyLife).stored)) AS own
             """
         ).first?.decode("own", as: Bool.self)
         guard isOwn == true, let charge = try await readCharge(merchantReference: reference) else {

@@ -6,13 +6,17 @@ import Postgres
 extension PaymentStore {
     public func readCheckout(_ id: CheckoutID) async throws -> ReadCheckout? {
         try await transact { transaction in
-            try await transaction.view(try await transaction.readCheckout(id))
+            guard let checkout = try await transaction.readCheckout(id) else { return nil }
+            return try await transaction.view(checkout)
         }
     }
 
     public func readCheckout(merchantReference: String) async throws -> ReadCheckout? {
         try await transact { transaction in
-            try await transaction.view(try await transaction.readCheckout(merchantReference: merchantReference))
+            guard let checkout = try await transaction.readCheckout(merchantReference: merchantReference) else {
+                return nil
+            }
+            return try await transaction.view(checkout)
         }
     }
 
@@ -44,7 +48,7 @@ extension PaymentStore {
             checkout.lease = nil
             for execution in executions where execution.cancelReason == nil {
                 if execution.state.isInFlight || execution.state == .created {
-                    try await transaction.planCancel(of: execution, checkout: id)
+                    try await transaction.planCancel(of: execution.reference, checkout: id)
                 }
             }
             return .cancelled(try await transaction.settle(checkout, announcing: [.checkoutCancelled]))
@@ -62,7 +66,7 @@ public struct ReadCheckout: Sendable {
 
 extension Transaction {
     /// Writes down that an execution of an order that was given up is cancelled; a worker sends it.
-    fileprivate func planCancel(of execution: CheckoutExecution, checkout: CheckoutID) async throws {
+    func planCancel(of execution: ExecutionReference, checkout: CheckoutID) async throws {
         let reason = CancelReason.checkoutCancelled.rawValue
         _ = try await pipeline([
             "UPDATE executions SET cancel_reason = \(reason) WHERE id = \(execution.id.uuid)",
@@ -70,15 +74,14 @@ extension Transaction {
             INSERT INTO operations (id, kind, checkout_id, execution_id, workflow_code, idempotency_key, state,
                 intent_reason, created_at, due_at)
             VALUES (\(identifiers.next()), 'cancel', \(checkout.uuid), \(execution.id.uuid),
-                \(execution.reference.workflowCode), \(identifiers.next()), 'prepared', \(reason), \(now.stored),
+                \(execution.workflowCode), \(identifiers.next()), 'prepared', \(reason), \(now.stored),
                 \(now.stored))
             ON CONFLICT (execution_id) WHERE kind = 'cancel' AND finished_at IS NULL DO NOTHING
             """,
         ])
     }
 
-    fileprivate func view(_ checkout: Checkout?) async throws -> ReadCheckout? {
-        guard let checkout else { return nil }
+    func view(_ checkout: Checkout) async throws -> ReadCheckout {
         let stored = try await readExecutions(of: checkout.id)
         let executions = stored.map(\.execution)
         var payload: InitPayload?

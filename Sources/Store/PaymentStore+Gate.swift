@@ -23,13 +23,12 @@ extension PaymentStore {
         _ question: Gate.Question, within checkout: CheckoutID?, deadline: ContinuousClock.Instant
     ) async throws -> GateFinding {
         try await look(deadline: deadline) { transaction in
-            guard let (subject, execution) = try await transaction.readGateSubject(question.execution),
+            guard let (subject, executions) = try await transaction.readGateSubject(question.execution),
                 checkout == nil || checkout == subject.id
             else { return .refused(.unknownExecution) }
-            if let reason = Gate.refusal(of: question, checkout: subject, execution: execution, now: transaction.now) {
-                return .refused(reason)
-            }
-            return subject.isLeased(to: execution.id, at: transaction.now) ? .leased(subject) : .passable(subject)
+            if let reason = question.refusal(by: subject, executions, now: transaction.now) { return .refused(reason) }
+            return subject.isLeased(to: question.execution, at: transaction.now)
+                ? .leased(subject) : .passable(subject)
         }
     }
 
@@ -80,20 +79,14 @@ extension PaymentStore {
                 guard let checkout = checkouts[opening.checkout] else {
                     return waits ? .refused(.unknownExecution) : .busy
                 }
-                let stored = subjects.executions[.checkout(checkout.id)]?.first {
-                    $0.execution.id == opening.question.execution
-                }
-                guard let execution = stored?.execution else { return .refused(.unknownExecution) }
-                let refusal = Gate.refusal(
-                    of: opening.question, checkout: checkout, execution: execution, approved: opening.approved,
-                    now: transaction.now)
+                let executions = subjects.executions[.checkout(checkout.id)] ?? []
+                let refusal = opening.question.refusal(
+                    by: checkout, executions, approved: opening.approved, now: transaction.now)
                 if let refusal { return .refused(refusal) }
-                // A session before this one may be what pays the order: nobody knows yet how much it holds.
-                let mayBePaid = subjects.executions[.checkout(checkout.id)]?.contains(where: \.execution.mayHavePaid)
-                if mayBePaid ?? false { return .refused(.paymentInProgress) }
-                if !checkout.isLeased(to: execution.id, at: transaction.now) {
-                    checkouts[checkout.id]?.lease = transaction.newLease(to: execution.id)
-                    leases[checkout.id] = execution.id
+                let execution = opening.question.execution
+                if !checkout.isLeased(to: execution, at: transaction.now) {
+                    checkouts[checkout.id]?.lease = transaction.newLease(to: execution)
+                    leases[checkout.id] = execution
                 }
                 return .proceed
             }
@@ -109,17 +102,30 @@ extension Checkout {
     }
 }
 
+extension Gate.Question {
+    fileprivate func refusal(
+        by checkout: Checkout, _ executions: [StoredExecution], approved: Gate.Basket? = nil, now: Timestamp
+    ) -> Gate.Reason? {
+        guard let asked = executions.first(where: { $0.execution.id == execution })?.execution else {
+            return .unknownExecution
+        }
+        let others = executions.lazy.map(\.execution).filter { $0.id != execution }
+        return Gate.refusal(
+            of: self, checkout: checkout, execution: asked, others: Array(others), approved: approved, now: now)
+    }
+}
+
 extension Transaction {
-    /// An execution with its facts and its checkout, in one round trip.
-    fileprivate func readGateSubject(_ execution: ExecutionID) async throws -> (Checkout, CheckoutExecution)? {
+    /// The checkout of an execution with all its executions and their facts, in one round trip.
+    fileprivate func readGateSubject(_ execution: ExecutionID) async throws -> (Checkout, [StoredExecution])? {
         let results = try await pipeline([
-            Self.checkoutQuery(of: execution), Self.executionQuery(execution), Self.factsQuery(of: execution),
+            Self.checkoutQuery(of: execution), Self.executionsQuery(beside: execution),
+            Self.factsQuery(beside: execution),
         ])
-        guard let checkout = try results[0].first.map(Self.checkout(from:)), let row = results[1].first,
-            let (owner, stored) = try Self.execution(from: row, facts: try Self.facts(from: results[2])),
-            owner == .checkout(checkout.id)
-        else { return nil }
-        return (checkout, stored.execution)
+        guard let checkout = try results[0].first.map(Self.checkout(from:)) else { return nil }
+        var executions: [ExecutionOwner: [StoredExecution]] = [:]
+        try Self.collect(results[1], facts: results[2], into: &executions)
+        return (checkout, executions[.checkout(checkout.id)] ?? [])
     }
 
     /// The checkouts, locked, each with its executions and their facts, in one round trip. Each statement sees what was

@@ -83,12 +83,13 @@ extension PaymentStore {
     }
 
     /// Deletes what is older than a caller may rely on, and what is no longer a secret worth keeping.
-    public func tidy(idempotencyAge: Duration, limit: Int) async throws -> Int {
+    public func tidy(limit: Int) async throws -> Int {
         let now = clock.now()
+        let oldest = (now - policy.requestKeyLife).stored
         var gone = try await pool.query(
             """
             DELETE FROM idempotency_keys WHERE ctid IN (SELECT ctid FROM idempotency_keys
-                WHERE created_at < \((now - idempotencyAge).stored) ORDER BY created_at LIMIT \(limit)
+                WHERE created_at < \(oldest) ORDER BY created_at LIMIT \(limit)
                 FOR UPDATE SKIP LOCKED)
             """
         ).affected
@@ -96,7 +97,7 @@ extension PaymentStore {
         gone += try await pool.query(
             """
             UPDATE operations SET requested_by = NULL, request_key = NULL WHERE id IN (SELECT id FROM operations
-                WHERE request_key IS NOT NULL AND created_at < \((now - idempotencyAge).stored) LIMIT \(limit)
+                WHERE request_key IS NOT NULL AND created_at < \(oldest) LIMIT \(limit)
                 FOR UPDATE SKIP LOCKED)
             """
         ).affected

@@ -148,7 +148,8 @@ extension Transaction {
         return try await settle(checkout).checkout
     }
 
-    fileprivate func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
+    /// Why the order can't get another session, whoever asks.
+    func sessionRefusal(_ checkout: Checkout) -> PaymentStore.SessionRefusal? {
         if checkout.status == .cancelled { return .cancelled }
         if checkout.wasPaid { return .alreadyPaid }
         if checkout.status == .expired || now >= checkout.expiresAt { return .expired }

@@ -55,8 +55,8 @@ extension PaymentStore {
     public enum Opening: Sendable {
         /// Written down; create the session now.
         case planned(PlannedSession)
-        /// The same request was here before and got its session.
-        case ready(ReadySession)
+        /// The same request was here before and got its session: the checkout as it is now.
+        case known(ReadCheckout)
         /// The same request is being worked on by somebody else.
         case busy
         /// The order has a checkout, made by another request.
@@ -91,7 +91,8 @@ extension PaymentStore {
     /// takes effect.
     ///
     /// So does one whose creation somebody else was told to be refused: a payment of it must be seen. Where there is
-    /// another session since, it is a superseded one, and there is nothing to hand out.
+    /// another session since, it is a superseded one, and there is nothing to hand out; nor where the order was paid or
+    /// given up meanwhile.
     public func finishSession(_ planned: PlannedSession, _ session: Session) async throws -> ReadySession? {
         try await transact { transaction in
             let execution = session.execution.reference
@@ -99,9 +100,10 @@ extension PaymentStore {
             guard var checkout = try await transaction.lockCheckout(planned.checkout.id),
                 var operation = try await transaction.lockOperation(planned.operation.id)
             else { return nil }
+            let isOver = checkout.status == .cancelled || checkout.wasPaid
             if operation.state == .succeeded {
                 // Another one was made for it meanwhile. Nobody ever gets this one's payload, so nobody can pay it.
-                guard operation.execution?.id == execution.id else { return nil }
+                guard operation.execution?.id == execution.id, !isOver else { return nil }
                 let settled = try await transaction.settle(checkout)
                 return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
             }
@@ -115,12 +117,13 @@ extension PaymentStore {
             operation.state = .succeeded
             operation.execution = execution
             try await transaction.writeOperation(operation, dueAt: nil)
-            if isLatest {
+            if isFirst || isLatest && !isOver {
                 checkout.currentExecution = execution.id
                 if checkout.status == .failed { checkout.status = .open }
             }
+            if checkout.status == .cancelled { try await transaction.planCancel(of: execution, checkout: checkout.id) }
             let settled = try await transaction.settle(checkout, announcing: isFirst ? [.checkoutCreated] : [])
-            guard isLatest else { return nil }
+            guard isLatest, !isOver else { return nil }
             return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
         }
     }
@@ -156,13 +159,14 @@ extension Transaction {
             """
             SELECT 1 AS one FROM checkouts WHERE id = \(existing.id.uuid) AND created_by = \(new.credential)
                 AND creation_key = \(new.idempotencyKey)
+                AND created_at >= \((now - policy.requestKeyLife).stored)
             """)
         guard !isSame.isEmpty else { return .exists(existing.id) }
         guard let checkout = try await lockCheckout(existing.id) else { return .busy }
-        if let execution = checkout.currentExecution, let payload = try await readPayload(of: execution) {
-            let settled = SettledCheckout(
-                checkout: checkout, executions: try await readExecutions(of: checkout.id).map(\.execution))
-            return .ready(ReadySession(settled: settled, payload: payload, execution: execution))
+        // It had its session, or never gets one any more. Another one is asked for by itself: whoever comes for this one
+        // again, perhaps much later, doesn't know what became of the order since.
+        if checkout.currentExecution != nil || sessionRefusal(checkout) != nil {
+            return .known(try await view(checkout))
         }
         guard let planned = try await resumeSession(of: checkout, owner: owner) else { return .busy }
         return .planned(planned)
@@ -249,11 +253,11 @@ extension Transaction {
             """
             INSERT INTO checkouts (id, merchant_reference, holder_reference, workflow_code, status, amount_minor,
                 currency, amount_version, amount_state, basket_version, client_may_update, minimum_minor,
-                maximum_minor, allowed_payment_methods, meta, created_by, creation_key, created_at, expires_at, due_at)
+                maximum_minor, bounds_currency, allowed_payment_methods, meta, created_by, creation_key, created_at, expires_at, due_at)
             VALUES (\(id.uuid), \(new.merchantReference), \(new.holderReference), \(new.workflowCode), 'open',
                 \(new.amount.minor), \(new.amount.currency.code), 1, 'inStep', \(new.basketVersion),
                 \(new.amountPolicy.clientMayUpdate), \(new.amountPolicy.minimum?.minor),
-                \(new.amountPolicy.maximum?.minor), \(new.allowedPaymentMethods),
+                \(new.amountPolicy.maximum?.minor), \(new.amount.currency.code), \(new.allowedPaymentMethods),
                 \(new.meta.map { PostgresJSON($0.text) }), \(new.credential), \(new.idempotencyKey), \(now.stored),
                 \(expiresAt.stored), \(expiresAt.stored))
             ON CONFLICT (merchant_reference) WHERE released_at IS NULL DO NOTHING

@@ -211,7 +211,7 @@ extension Transaction {
             """
             SELECT \(unescaped: Self.subscriptionColumns) FROM subscriptions
             WHERE merchant_reference = \(reference) AND created_by = \(request.credential)
-                AND creation_key = \(request.key)
+                AND creation_key = \(request.key) AND created_at >= \((now - policy.requestKeyLife).stored)
             """
         ).first.map(Self.subscription(from:))
         return known.map { .known($0) } ?? .referenceTaken

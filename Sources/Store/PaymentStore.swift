@@ -38,6 +38,8 @@ public struct PaymentStore: Sendable {
         public var initFresh: Duration
         /// How long after its checkout's expiry a client token still works, so that the app can see how it ended.
         public var clientTokenGrace: Duration
+        /// How long a caller's idempotency key stands for its request (`LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS`).
+        public var requestKeyLife: Duration
 
         public init(
             settlement: Settlement.Rules = .init(), charges: ChargeSettlement.Rules = .init(),
@@ -45,7 +47,8 @@ public struct PaymentStore: Sendable {
             expiryZone: TimeZone = .lastOnEarth, references: PaymentReference = .init(),
             healing: HealingSchedule = .init(), discrepancies: OrderDiscrepancies.Rules = .init(),
             lease: Duration = .seconds(30), gateLease: Duration = .seconds(120),
-            initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600)
+            initFresh: Duration = .seconds(600), clientTokenGrace: Duration = .seconds(3600),
+            requestKeyLife: Duration = .seconds(48 * 3600)
         ) {
             self.settlement = settlement
             self.charges = charges
@@ -59,6 +62,7 @@ public struct PaymentStore: Sendable {
             self.gateLease = gateLease
             self.initFresh = initFresh
             self.clientTokenGrace = clientTokenGrace
+            self.requestKeyLife = requestKeyLife
         }
     }
 

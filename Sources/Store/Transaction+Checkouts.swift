@@ -6,8 +6,8 @@ import Postgres
 extension Transaction {
     private static let columns = """
         id, merchant_reference, holder_reference, workflow_code, status, amount_minor, currency, amount_version, \
-        amount_state, basket_version, client_may_update, minimum_minor, maximum_minor, allowed_payment_methods, \
-        current_execution_id, kept_execution_id, lease_execution_id, lease_until, created_at, expires_at
+        amount_state, basket_version, client_may_update, minimum_minor, maximum_minor, bounds_currency, \
+        allowed_payment_methods, current_execution_id, kept_execution_id, lease_execution_id, lease_until, created_at, expires_at
         """
 
     /// The checkout with its row locked until the transaction ends; nil when there is none, and for one whose creation
@@ -82,11 +82,13 @@ extension Transaction {
     static func checkout(from row: PostgresRow) throws -> Checkout {
         let (
             id, merchantReference, holderReference, workflowCode, status, minor, code, amountVersion, amountState,
-            basketVersion, clientMayUpdate, minimum, maximum, methods, current, kept, leased, leaseUntil, createdAt,
+            basketVersion, clientMayUpdate, minimum, maximum, boundsCode, methods, current, kept, leased, leaseUntil,
+            createdAt,
             expiresAt
         ) = try row.decode(
             (
                 UUID, String, String, String, String, Int64, String, Int64, String, String?, Bool, Int64?, Int64?,
+                String?,
                 [String]?, UUID?, UUID?, UUID?, PostgresTimestamp?, PostgresTimestamp, PostgresTimestamp
             ).self)
         var lease: GateLease?
@@ -100,8 +102,8 @@ extension Transaction {
             amountState: try legal(amountState, "checkouts"), basketVersion: basketVersion,
             amountPolicy: AmountPolicy(
                 clientMayUpdate: clientMayUpdate,
-                minimum: try .optional(minor: minimum, code: code, table: "checkouts"),
-                maximum: try .optional(minor: maximum, code: code, table: "checkouts")),
+                minimum: try .optional(minor: minimum, code: boundsCode ?? code, table: "checkouts"),
+                maximum: try .optional(minor: maximum, code: boundsCode ?? code, table: "checkouts")),
             allowedPaymentMethods: methods, currentExecution: current.map { ExecutionID($0) },
             keptExecution: kept.map { ExecutionID($0) }, lease: lease, createdAt: createdAt.timestamp,
             expiresAt: expiresAt.timestamp)

@@ -34,10 +34,6 @@ extension Transaction {
         changed_at, told_disputes::text
         """
 
-    static func executionQuery(_ id: ExecutionID) -> PostgresQuery {
-        "SELECT \(unescaped: columns) FROM executions WHERE id = \(id.uuid)"
-    }
-
     /// The executions of a checkout with all their facts, by ordinal. The checkout's lock protects them.
     func readExecutions(of checkout: CheckoutID) async throws -> [StoredExecution] {
         try await readExecutions(of: .checkout(checkout))
@@ -65,6 +61,14 @@ extension Transaction {
         """
         SELECT \(unescaped: columns) FROM executions
         WHERE \(unescaped: column) = ANY(\(owners)) ORDER BY \(unescaped: column), ordinal
+        """
+    }
+
+    /// All executions of the checkout that one of them belongs to.
+    static func executionsQuery(beside execution: ExecutionID) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM executions
+        WHERE checkout_id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)) ORDER BY ordinal
         """
     }
 

@@ -79,9 +79,14 @@ extension Transaction {
         """
     }
 
-    /// All that is known of one execution.
-    static func factsQuery(of execution: ExecutionID) -> PostgresQuery {
-        "SELECT \(unescaped: columns) FROM facts WHERE execution_id = \(execution.uuid)"
+    /// The facts of all executions of the checkout that one of them belongs to.
+    static func factsQuery(beside execution: ExecutionID) -> PostgresQuery {
+        """
+        SELECT \(unescaped: columns) FROM facts
+        WHERE execution_id IN (
+            SELECT id FROM executions
+            WHERE checkout_id = (SELECT checkout_id FROM executions WHERE id = \(execution.uuid)))
+        """
     }
 
     /// What one of these found.

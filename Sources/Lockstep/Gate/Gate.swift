@@ -47,10 +47,12 @@ public enum Gate {
 
     /// Nil: proceed, as far as the books know. The merchant's own check is asked only then.
     ///
-    /// - Parameter approved: what that check has said yes to, where it was asked.
+    /// - Parameters:
+    ///   - others: the executions of the checkout's other sessions, which may still be what pays it.
+    ///   - approved: what that check has said yes to, where it was asked.
     public static func refusal(
-        of question: Question, checkout: Checkout, execution: CheckoutExecution, approved: Basket? = nil,
-        now: Timestamp
+        of question: Question, checkout: Checkout, execution: CheckoutExecution, others: [CheckoutExecution],
+        approved: Basket? = nil, now: Timestamp
     ) -> Reason? {
         // A payment that was cancelled has given the order up.
         if checkout.wasPaid, checkout.status != .cancelled { return .alreadyPaid }
@@ -63,6 +65,8 @@ public enum Gate {
         if let lease, lease.execution != execution.id { return .paymentInProgress }
         let mayHavePaid = execution.state.holdsMoney || execution.picture.hidesCharge
         if lease == nil ? execution.state != .created : mayHavePaid { return .paymentInProgress }
+        // Nobody knows yet how much one of the sessions before this one holds.
+        if others.contains(where: \.mayHavePaid) { return .paymentInProgress }
         if checkout.amountState != .inStep || execution.amount != checkout.amount { return .amountNotInStep }
         let basket = Basket(of: checkout)
         if [question.amount, approved?.amount].contains(where: { $0 != nil && $0 != basket.amount }) {

@@ -10,11 +10,13 @@ extension API {
         switch try await store.openCheckout(new, owner: orchestrator.owner) {
         case .planned(let planned):
             switch try await orchestrator.createSession(planned) {
-            case .ready(let session): return try await created(session)
+            case .ready(let session):
+                return try await created(
+                    session.settled.checkout, session.settled.json.adding(["init": session.payload.json]))
             case .refused(let refusal): throw Problem(.creationRefused, refusal.code)
             case .unconfirmed: throw Problem(.checkoutUnconfirmed)
             }
-        case .ready(let session): return try await created(session)
+        case .known(let read): return try await created(read.checkout, read.json)
         case .busy: throw Problem(.checkoutUnconfirmed)
         case .referenceTaken: throw Problem(.referenceExists, "a charge has this merchantReference")
         case .exists(let id):
@@ -54,10 +56,9 @@ extension API {
         }
     }
 
-    private func created(_ session: ReadySession) async throws -> Answer {
-        let checkout = session.settled.checkout
+    private func created(_ checkout: Checkout, _ json: JSON) async throws -> Answer {
         let token = try await store.createClientToken(for: checkout)
-        let body = session.settled.json.adding(["init": session.payload.json, "clientToken": .string(token.reveal)])
+        let body = json.adding(["clientToken": .string(token.reveal)])
         return Answer.created(body, location: "/v1/checkouts/\(checkout.id)")
             .tagged(Int(checkout.amountVersion)).neverStoring("clientToken")
     }

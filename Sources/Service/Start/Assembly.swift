@@ -81,7 +81,6 @@ struct Assembly: Sendable {
         pace.concurrency = settings.work.concurrency
         pace.renewals = settings.renewal.every
         pace.renewalConcurrency = settings.renewalConcurrency
-        pace.idempotencyAge = settings.retention.idempotencyKeys
         return Workers(
             orchestrator: orchestrator, authenticator: authenticator, bells: bells, notifications: notificationMetrics,
             oldestSnapshot: metrics.gauge(

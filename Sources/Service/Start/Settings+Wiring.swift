@@ -37,7 +37,8 @@ extension Settings {
             discrepancies: OrderDiscrepancies.Rules(
                 unresolvedAfter: rules.unresolvedAfter, overdueAfter: rules.overdueAfter, lease: work.lease),
             lease: work.lease, gateLease: gate.lease,
-            initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace)
+            initFresh: rules.initFresh, clientTokenGrace: rules.clientTokenGrace,
+            requestKeyLife: retention.idempotencyKeys)
     }
 
     /// What joins these books and Payrails, in a service and in a command alike.

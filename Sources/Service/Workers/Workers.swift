@@ -43,7 +43,6 @@ public struct Workers: Sendable {
         /// How many subscriptions a run deals with at once.
         public var renewalConcurrency = 8
         /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
-        public var idempotencyAge: Duration = .seconds(48 * 3600)
 
         public init() {}
     }
@@ -126,7 +125,7 @@ public struct Workers: Sendable {
             }
             group.addTask {
                 await loop(every: pace.tidying, orWhen: bells.time) {
-                    try await orchestrator.store.tidy(idempotencyAge: pace.idempotencyAge, limit: 1000)
+                    try await orchestrator.store.tidy(limit: 1000)
                 }
             }
             guard let events else { return }

@@ -9,12 +9,26 @@ struct GateTests {
 
     private func ask(
         _ checkout: Checkout, _ execution: CheckoutExecution = S.execution(1, .created), method: String = "card",
-        amount: Money? = nil, basket: String? = nil, now: Double = 100
+        others: [CheckoutExecution] = [], amount: Money? = nil, basket: String? = nil, now: Double = 100
     ) -> Gate.Reason? {
         Gate.refusal(
             of: Gate.Question(
                 execution: execution.id, paymentMethodCode: method, amount: amount, basketVersion: basket),
-            checkout: checkout, execution: execution, now: S.at(now))
+            checkout: checkout, execution: execution, others: others, now: S.at(now))
+    }
+
+    @Test("a session before this one may hold the money: that comes before all that is about the amount")
+    func othersMayHavePaid() {
+        var other = S.execution(2, .authorized)
+        #expect(ask(S.checkout(), others: [other]) == nil, "known to be of some amount: settled elsewhere")
+        other.picture.authorized = nil
+        #expect(ask(S.checkout(), others: [other]) == .paymentInProgress)
+        #expect(ask(S.checkout(amountState: .unknown), others: [other]) == .paymentInProgress)
+        #expect(ask(S.checkout(), others: [other], amount: S.money(1)) == .paymentInProgress)
+        #expect(ask(S.checkout(allowed: []), others: [other]) == .paymentInProgress)
+        #expect(ask(S.checkout(status: .expired), others: [other]) == .checkoutExpired)
+        other.cancelReason = .duplicate
+        #expect(ask(S.checkout(), others: [other]) == nil)
     }
 
     @Test("an open checkout in step may be paid, with everything named or nothing")
@@ -135,7 +149,8 @@ struct GateTests {
             Gate.refusal(
                 of: Gate.Question(
                     execution: S.execution(1), paymentMethodCode: "card", amount: nil, basketVersion: basket),
-                checkout: now, execution: S.execution(1, .created), approved: Gate.Basket(of: seen), now: S.at(100))
+                checkout: now, execution: S.execution(1, .created), others: [],
+                approved: Gate.Basket(of: seen), now: S.at(100))
         }
         #expect(ask(S.checkout(), then: S.checkout()) == nil)
         #expect(ask(S.checkout(basketVersion: "b1"), then: S.checkout(basketVersion: "b1"), basket: "b1") == nil)
@@ -147,7 +162,8 @@ struct GateTests {
             execution: execution.id, paymentMethodCode: "card", amount: nil, basketVersion: nil)
         #expect(
             Gate.refusal(
-                of: question, checkout: dearer, execution: execution, approved: Gate.Basket(of: S.checkout()),
+                of: question, checkout: dearer, execution: execution, others: [],
+                approved: Gate.Basket(of: S.checkout()),
                 now: S.at(100)) == .amountMismatch)
         #expect(ask(S.checkout(basketVersion: "b1"), then: S.checkout(basketVersion: "b2")) == .basketChanged)
         #expect(ask(S.checkout(), then: S.checkout(basketVersion: "b1")) == .basketChanged)
