@@ -84,10 +84,10 @@ extension PaymentStore {
             let operation = PaymentOperation(
                 id: OperationID(identifiers.next()), kind: .moveAmount, owner: .checkout(id),
                 execution: current.reference,
-                key: IdempotencyKey(identifiers.next()), state: .sent, amount: amount, attempts: 1,
-                createdAt: transaction.now, sentAt: transaction.now)
+                key: IdempotencyKey(identifiers.next()), state: .sent, amount: amount, basketVersion: basketVersion,
+                attempts: 1, createdAt: transaction.now, sentAt: transaction.now)
             try await transaction.insertOperation(
-                operation, workflowCode: checkout.workflowCode, owner: owner, basketVersion: basketVersion)
+                operation, workflowCode: checkout.workflowCode, owner: owner)
             checkout.amountState = .moving
             try await transaction.settle(checkout)
             return .planned(
@@ -137,7 +137,7 @@ extension PaymentStore {
             switch result {
             case .applied:
                 operation.state = .succeeded
-                checkout.change(to: move.amount, basketVersion: try await transaction.basketVersion(of: operation.id))
+                checkout.change(to: move.amount, basketVersion: operation.basketVersion)
                 checkout.amountState = .inStep
                 try await transaction.writeExecutionAmount(move.amount, of: move.execution.id)
             case .refused(let reason):
@@ -181,10 +181,5 @@ extension Transaction {
         try await readExecutions(of: checkout).contains {
             $0.execution.id == execution && ($0.execution.state.isInFlight || $0.execution.mayHavePaid)
         }
-    }
-
-    fileprivate func basketVersion(of operation: OperationID) async throws -> String? {
-        try await query("SELECT basket_version FROM operations WHERE id = \(operation.uuid)")
-            .first?.decode("basket_version", as: String?.self) ?? nil
     }
 }

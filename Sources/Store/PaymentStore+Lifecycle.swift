@@ -166,8 +166,10 @@ extension PaymentStore {
                     at: acknowledgement.executedAt ?? transaction.now, source: .answer)
                 _ = try await transaction.insertFacts([fact], of: execution.id)
             case .refused(let refusal):
-                operation.state = .failed
                 operation.reason = refusal.code ?? refusal.kind.rawValue
+                // Sent before, it may be what runs.
+                let mayRun = try await claimed.wasSent && transaction.mayRun(operation, of: owning)
+                operation.state = mayRun ? .unknown : .failed
             case .unknown(let doubt):
                 operation.state = .unknown
                 operation.reason = doubt.kind.rawValue
@@ -176,7 +178,7 @@ extension PaymentStore {
                 if let seconds { dueAt = transaction.now + .seconds(seconds) }
             }
             try await transaction.writeOperation(operation, dueAt: dueAt)
-            if case .refused = answer, operation.isTold {
+            if operation.state == .failed, operation.isTold {
                 try await transaction.insertEvent(
                     .operationFailed, checkout: owning.checkout, subject: owner.subject, execution: execution.id,
                     data: ["operation": operation.json])
@@ -187,34 +189,31 @@ extension PaymentStore {
     }
 
     /// The provider keeps a 5xx under the operation's key, or may keep the key no longer, and the execution and its payments
-    /// were read since. Where they show that nothing happened under it and nothing runs, the intent gets a new key and is sent again.
+    /// were read since. Where they show that nothing happened under it and nothing runs, the intent gets a new key. It is
+    /// sent under that one later, if another look shows the same; until then facts may still decide it.
     public func rekeyLifecycle(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
-            guard let owning = claimed.operation.owner,
-                try await transaction.lock(owning) != nil,
-                var operation = try await transaction.lockOperation(claimed.operation.id),
-                !operation.wasTaken(since: claimed.operation), operation.state == .unknown, operation.actionID == nil,
-                let stored = try await transaction.readExecutions(of: owning)
-                    .first(where: { $0.execution.id == operation.execution?.id })
-            else { return }
-            let statuses = Set(stored.facts.map(\.fact).filter { $0.kind == .status })
-            let kind = operation.kind
-            func count(_ result: String) -> Int {
-                Set(statuses.filter { $0.code == kind.rawValue + result }.map(\.at)).count
-            }
-            guard count("Requested") <= count("Successful") + count("Failed") else { return }
-            let accounted = try await transaction.succeededMinor(kind, of: stored.execution.id)
-            let picture = stored.execution.picture
-            switch kind {
-            case .capture: guard picture.captured?.minor ?? 0 == accounted else { return }
-            case .refund: guard picture.refunded?.minor ?? 0 == accounted else { return }
-            default: break
-            }
+            guard var operation = try await transaction.lockUntouched(claimed) else { return }
             operation.key = IdempotencyKey(identifiers.next())
-            operation.state = .prepared
-            operation.reason = nil
+            operation.reason = PaymentOperation.rekeyed
             operation.sentAt = nil
-            try await transaction.writeOperation(operation, dueAt: transaction.nextLook(after: operation.attempts))
+            // An effect may come to light some time after its 5xx: not before the third step of patience, a minute.
+            try await transaction.writeOperation(
+                operation, dueAt: transaction.nextLook(after: max(3, operation.attempts)))
+        }
+    }
+
+    /// Whether an operation with a new key may be sent: the execution and its payments were read again, and still show
+    /// that nothing happened.
+    public func confirmRekeyed(_ claimed: ClaimedOperation) async throws -> Bool {
+        try await transact { transaction in
+            guard let operation = try await transaction.lockUntouched(claimed) else { return false }
+            _ = try await transaction.query(
+                """
+                UPDATE operations SET state = 'sent', reason = NULL, sent_at = \(transaction.now.stored)
+                WHERE id = \(operation.id.uuid)
+                """)
+            return true
         }
     }
 
@@ -245,6 +244,30 @@ extension PaymentStore {
 }
 
 extension Transaction {
+    /// The claimed operation, locked, where all that is known shows that nothing came of it and that nothing runs.
+    fileprivate func lockUntouched(_ claimed: ClaimedOperation) async throws -> PaymentOperation? {
+        guard let owning = claimed.operation.owner, try await lock(owning) != nil,
+            let operation = try await lockOperation(claimed.operation.id),
+            !operation.wasTaken(since: claimed.operation),
+            operation.state == .unknown, operation.actionID == nil,
+            let stored = try await readExecutions(of: owning)
+                .first(where: { $0.execution.id == operation.execution?.id }), !stored.runs(operation.kind)
+        else { return nil }
+        let accounted = try await succeededMinor(operation.kind, of: stored.execution.id)
+        let picture = stored.execution.picture
+        switch operation.kind {
+        case .capture: return picture.captured?.minor ?? 0 == accounted ? operation : nil
+        case .refund: return picture.refunded?.minor ?? 0 == accounted ? operation : nil
+        default: return operation
+        }
+    }
+
+    /// Whether something of its kind is under way at the provider that no operation is known to be.
+    fileprivate func mayRun(_ operation: PaymentOperation, of owner: ExecutionOwner) async throws -> Bool {
+        try await readExecutions(of: owner).first { $0.execution.id == operation.execution?.id }?
+            .runs(operation.kind) ?? false
+    }
+
     /// What the operations of this kind that are known to have worked moved, in minor units.
     fileprivate func succeededMinor(_ kind: PaymentOperation.Kind, of execution: ExecutionID) async throws -> Int64 {
         try await query(
@@ -253,5 +276,16 @@ extension Transaction {
             WHERE execution_id = \(execution.uuid) AND kind = \(kind.rawValue) AND state = 'succeeded'
             """
         ).first?.decode("total", as: Int64.self) ?? 0
+    }
+}
+
+extension StoredExecution {
+    /// Whether the provider has told of more beginnings than ends.
+    fileprivate func runs(_ kind: PaymentOperation.Kind) -> Bool {
+        let statuses = Set(facts.map(\.fact).filter { $0.kind == .status })
+        func count(_ result: String) -> Int {
+            Set(statuses.filter { $0.code == kind.rawValue + result }.map(\.at)).count
+        }
+        return count("Requested") > count("Successful") + count("Failed")
     }
 }

@@ -60,9 +60,14 @@ extension PaymentStore {
                 // It may hold the customer's money, and the provider itself doesn't know.
                 guard !current.execution.picture.hidesCharge else { return .busy }
                 if let held {
-                    // The payment has ended: at the next look the change is settled.
-                    guard current.execution.state.isInFlight else { return .refused(.amountUnconfirmed) }
+                    guard current.execution.state.isInFlight else {
+                        // The payment has ended: at the next look the change is settled, and that is now.
+                        try await transaction.writeOperation(held, dueAt: transaction.now)
+                        return .refused(.amountUnconfirmed)
+                    }
                     checkout = try await transaction.giveUp(held, of: checkout)
+                    // Without the change, an older session's success may be what pays.
+                    if let refusal = transaction.sessionRefusal(checkout) { return .refused(refusal) }
                 }
                 // Facts show that no attempt runs on it, so it doesn't hold the basket any longer.
                 if current.execution.state != .processing, checkout.lease != nil {

@@ -105,6 +105,10 @@ extension PaymentStore {
                 // Another one was made for it meanwhile. Nobody ever gets this one's payload, so nobody can pay it.
                 guard operation.execution?.id == execution.id, !isOver else { return nil }
                 let settled = try await transaction.settle(checkout)
+                // Its payload is good for the amount that it was made with, while it is the current one.
+                guard settled.checkout.currentExecution == execution.id, settled.checkout.amountState == .inStep,
+                    settled.checkout.amount == planned.request.amount
+                else { return nil }
                 return ReadySession(settled: settled, payload: session.payload, execution: execution.id)
             }
             let isLatest = try await transaction.isLatestSession(operation, of: checkout)
@@ -216,16 +220,36 @@ extension Transaction {
     /// The request of a planned session, always built from what was written down: the same key, the same content.
     func plannedSession(_ operation: PaymentOperation, checkout: Checkout) async throws -> PlannedSession {
         let ordinal = try await ordinal(of: operation.id)
-        let row = try await query("SELECT meta FROM checkouts WHERE id = \(checkout.id.uuid)").first
-        let meta = try row?.decode("meta", as: String?.self) ?? nil
+        let amount = operation.amount ?? checkout.amount
+        let meta = try await meta(of: checkout.id, paying: amount)
         return PlannedSession(
             operation: operation, checkout: checkout,
             request: SessionRequest(
                 workflowCode: checkout.workflowCode,
                 merchantReference: policy.references.reference(of: checkout.merchantReference, ordinal: ordinal),
-                holderReference: checkout.holderReference, amount: operation.amount ?? checkout.amount,
-                allowedPaymentMethods: checkout.allowedPaymentMethods,
-                meta: try meta.map { try JSON(parsing: Data($0.utf8)) }))
+                holderReference: checkout.holderReference, amount: amount,
+                allowedPaymentMethods: checkout.allowedPaymentMethods, meta: meta))
+    }
+
+    /// What the shop gave along, as it fits a session over this amount. Lines must add up to it (section 3.1), so they are
+    /// left out where it isn't the first session's any more. Both amounts stand, so one key keeps one content.
+    private func meta(of checkout: CheckoutID, paying amount: Money) async throws -> JSON? {
+        let row = try await query(
+            """
+            SELECT meta, coalesce(
+                (SELECT (amount_minor, currency) IS DISTINCT FROM (\(amount.minor)::bigint, \(amount.currency.code)::text)
+                FROM operations WHERE checkout_id = checkouts.id AND kind = 'createSession' AND ordinal = 1), true)
+                    AS has_moved
+            FROM checkouts WHERE id = \(checkout.uuid)
+            """
+        ).first
+        guard let (text, hasMoved) = try row?.decode((String?, Bool).self), let text else { return nil }
+        let meta = try JSON(parsing: Data(text.utf8))
+        guard hasMoved, var members = meta.object, var order = members["order"]?.object else { return meta }
+        order["lines"] = nil
+        order["total"] = nil
+        members["order"] = .object(order)
+        return .object(members)
     }
 
     func ordinal(of operation: OperationID) async throws -> Int {

@@ -71,11 +71,11 @@ struct SettlementChanges {
     ///   - announcing: events of the caller's own change, told before those that follow from it.
     mutating func settle(_ checkout: Checkout, _ known: Holdings, announcing: [EventType]) -> SettledCheckout {
         var stored = known.executions
-        let operations = settleOperations(known, &stored)
+        var operations = settleOperations(known, &stored)
         let move = operations.open.first { $0.kind == .moveAmount }
         let settlement = Settlement(
-            of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount, rules: policy.settlement,
-            now: now)
+            of: checkout, executions: stored.map(\.execution), pendingMove: move?.amount,
+            pendingBasket: move?.basketVersion, rules: policy.settlement, now: now)
         var readNow: Set<ExecutionID> = []
         var held: Set<ExecutionID> = []
         for effect in settlement.effects {
@@ -86,7 +86,9 @@ struct SettlementChanges {
                 guard let index = stored.firstIndex(where: { $0.execution.id == id }) else { continue }
                 stored[index].execution.cancelReported = true
             case .read(let id): readNow.insert(id)
-            case .amountMoved(let applied): finishMove(move, applied: applied, settlement.checkout)
+            case .amountMoved(let applied):
+                finishMove(move, applied: applied, settlement.checkout)
+                operations.open.removeAll { $0.id == move?.id }
             case .held(let id): held.insert(id)
             case .event: break
             }

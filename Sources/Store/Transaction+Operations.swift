@@ -6,7 +6,8 @@ import Postgres
 extension Transaction {
     static let operationColumns = """
         id, kind, checkout_id, charge_id, instrument_id, execution_id, workflow_code, idempotency_key, state, \
-        amount_minor, currency, final_capture, intent_reason, action_id, reason, attempts, created_at, sent_at
+        amount_minor, currency, final_capture, basket_version, intent_reason, action_id, reason, attempts, created_at, \
+        sent_at
         """
 
     /// Writes an intent down before anything is sent (invariant M12).
@@ -16,7 +17,7 @@ extension Transaction {
     ///   - ordinal: the number of the session that a `createSession` makes.
     func insertOperation(
         _ operation: PaymentOperation, workflowCode: String, owner: UUID?, ordinal: Int? = nil,
-        basketVersion: String? = nil, request: PaymentStore.RequestIdentity? = nil
+        request: PaymentStore.RequestIdentity? = nil
     ) async throws {
         let leaseUntil = owner == nil ? nil : now + policy.lease
         _ = try await query(
@@ -28,7 +29,7 @@ extension Transaction {
                 \(operation.charge?.uuid), \(operation.instrument?.uuid), \(operation.execution?.id.uuid), \(workflowCode), \(operation.key.uuid),
                 \(owner == nil ? "prepared" : "sent"), \(operation.amount?.minor),
                 \(operation.amount?.currency.code), \(operation.isFinalCapture), \(operation.intentReason),
-                \(request?.credential), \(request?.key), \(basketVersion), \(ordinal), \(now.stored), \(owner == nil ? nil : now.stored),
+                \(request?.credential), \(request?.key), \(operation.basketVersion), \(ordinal), \(now.stored), \(owner == nil ? nil : now.stored),
                 \(owner == nil ? 0 : 1), \(owner), \(leaseUntil?.stored), \((leaseUntil ?? now).stored))
             """)
     }
@@ -140,12 +141,12 @@ extension Transaction {
     static func operation(from row: PostgresRow) throws -> PaymentOperation {
         let (
             id, kind, checkout, charge, instrument, execution, workflowCode, key, state, minor, code, isFinal,
-            intentReason, actionID,
+            basketVersion, intentReason, actionID,
             reason, attempts, createdAt, sentAt
         ) = try row.decode(
             (
                 UUID, String, UUID?, UUID?, UUID?, UUID?, String, UUID, String, Int64?, String?, Bool?, String?,
-                String?, String?, Int,
+                String?, String?, String?, Int,
                 PostgresTimestamp, PostgresTimestamp?
             ).self)
         return PaymentOperation(
@@ -155,7 +156,8 @@ extension Transaction {
             key: IdempotencyKey(key), instrument: instrument.map { InstrumentID($0) },
             state: try legal(state, "operations"),
             amount: try .optional(minor: minor, code: code, table: "operations"), isFinalCapture: isFinal,
-            intentReason: intentReason, actionID: actionID, reason: reason, attempts: attempts,
+            basketVersion: basketVersion, intentReason: intentReason, actionID: actionID, reason: reason,
+            attempts: attempts,
             createdAt: createdAt.timestamp, sentAt: sentAt?.timestamp)
     }
 

@@ -105,12 +105,12 @@ struct OutcomeTableTests {
         Row(
             400, #"{"errors":[{"code":"request.malformed"},{"code":"request.timeout"}]}"#, change: .unknown(.timedOut)),
         Row(500, Samples.error("internal"), change: .unknown(.serverError)),
-        Row(500, html, change: .unknown(.serverError)),
-        Row(502, html, change: .unknown(.serverError)),
+        Row(500, html, change: .unknown(.connectionLost)),
+        Row(502, html, change: .unknown(.connectionLost)),
         Row(503, Samples.error("service.unavailable"), change: .unknown(.serverError)),
-        Row(504, "", change: .unknown(.serverError)),
-        Row(520, html, change: .unknown(.serverError)),
-        Row(599, "{}", change: .unknown(.serverError)),
+        Row(504, "", change: .unknown(.connectionLost)),
+        Row(520, html, change: .unknown(.connectionLost)),
+        Row(599, "{}", change: .unknown(.connectionLost)),
     ]
 
     @Test("a refund and a read make of an answer what the table says", arguments: rows)

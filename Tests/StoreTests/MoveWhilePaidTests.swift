@@ -102,12 +102,36 @@ struct MoveWhilePaidTests {
             case .refused(.amountUnconfirmed) = try await bench.store.renewSession(
                 of: order.checkout, isExpired: false, asked: [order.execution], owner: UUID())
         else { return #expect(Bool(false), "a session at an amount that nobody has decided on") }
+        #expect(
+            try await bench.store.claimOperations(limit: 5, owner: UUID()).map(\.operation.id) == [move.operation.id])
         #expect(try await bench.store.finishMove(move, .applied, shown: new).amount == new)
         guard
             case .planned(let session) = try await bench.store.renewSession(
                 of: order.checkout, isExpired: false, asked: [order.execution], owner: UUID())
         else { return #expect(Bool(false), "no session") }
         #expect(session.request.amount == new)
+        await bench.stop()
+    }
+
+    @Test("an older session has paid meanwhile what was told: without the change the order is paid, and needs none")
+    func olderSessionPaid() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        guard
+            case .planned(let planned) = try await bench.store.renewSession(
+                of: order.checkout, isExpired: true, asked: [order.execution], owner: UUID())
+        else { return #expect(Bool(false), "no session") }
+        let current = try await bench.finished(planned).execution
+        let move = try await self.planned(bench, order, try Money(value: "60.00", currencyCode: "EUR"))
+        try await bench.store.learn([Self.pending("authorize", at: bench.hand.now)], about: current)
+        _ = try await bench.store.finishMove(move, .applied)
+        try await bench.pay(order)
+        #expect(try await bench.status(order) != .paid, "nobody knows yet for which amount")
+        guard
+            case .refused(.alreadyPaid) = try await bench.store.renewSession(
+                of: order.checkout, isExpired: true, asked: [current], owner: UUID())
+        else { return #expect(Bool(false), "another session of a paid order") }
+        #expect(try await bench.status(order) == .paid)
         await bench.stop()
     }
 

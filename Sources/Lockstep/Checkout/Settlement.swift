@@ -38,15 +38,18 @@ public struct Settlement: Sendable {
     private let rules: Rules
     private let now: Timestamp
 
-    /// - Parameter pendingMove: the amount of a change that runs or whose outcome is unknown.
+    /// - Parameters:
+    ///   - pendingMove: the amount of a change that runs or whose outcome is unknown.
+    ///   - pendingBasket: the version of the basket that comes with it; nil: the same.
     public init(
-        of checkout: Checkout, executions: [CheckoutExecution], pendingMove: Money? = nil, rules: Rules, now: Timestamp
+        of checkout: Checkout, executions: [CheckoutExecution], pendingMove: Money? = nil, pendingBasket: String? = nil,
+        rules: Rules, now: Timestamp
     ) {
         self.checkout = checkout
         self.executions = executions.sorted { $0.ordinal < $1.ordinal }
         self.rules = rules
         self.now = now
-        settleMove(pendingMove)
+        settleMove(pendingMove, pendingBasket)
         keepFirstSuccess()
         takeBackTheRest()
         reportCancels()
@@ -55,7 +58,7 @@ public struct Settlement: Sendable {
     }
 
     /// A success for the new amount proves that the change happened, one for the old amount that it did not.
-    private mutating func settleMove(_ pendingMove: Money?) {
+    private mutating func settleMove(_ pendingMove: Money?, _ pendingBasket: String?) {
         guard let pendingMove, checkout.amountState != .inStep,
             let success = executions.first(where: {
                 $0.id == checkout.currentExecution && ($0.state.holdsMoney || $0.state == .refunded)
@@ -65,6 +68,7 @@ public struct Settlement: Sendable {
         if paid == pendingMove {
             checkout.amount = pendingMove
             checkout.amountVersion += 1
+            checkout.basketVersion = pendingBasket ?? checkout.basketVersion
             checkout.amountState = .inStep
             effects += [.amountMoved(applied: true), .event(.checkoutAmountChanged)]
         } else if paid == checkout.amount {
@@ -92,7 +96,13 @@ public struct Settlement: Sendable {
     private mutating func takeBackTheRest() {
         for execution in executions where execution.state.holdsMoney {
             // The one that paid is taken back only where it holds money again after the order was given up.
-            if execution.id == checkout.keptExecution, checkout.status != .cancelled { continue }
+            if execution.id == checkout.keptExecution, checkout.status != .cancelled {
+                // It was kept by what the execution showed as a whole; what was told since of the payment itself is exact.
+                if let authorized = execution.picture.authorized, authorized != checkout.amount {
+                    effects.append(.held(execution.id))
+                }
+                continue
+            }
             // A cancel of an execution that nobody had paid yet may have been refused; now there is something to take
             // back. Any other cancel is decided once: if it fails, a person must look.
             guard execution.cancelReason == nil || execution.cancelReason == .checkoutCancelled else { continue }

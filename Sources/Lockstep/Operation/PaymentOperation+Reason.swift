@@ -26,6 +26,13 @@ extension PaymentOperation {
     /// Why a change of the amount is unknown, or failed, that the provider took on while a payment of the execution ran.
     public static let heldByPayment = "a payment is under way"
 
+    /// Why an operation is unknown whose key was replaced, since a look had shown that nothing happened under the one
+    /// before. Nothing was sent under the new one.
+    public static let rekeyed = "nothing was seen under the key before"
+
+    /// Nothing was sent yet under its key, and another look comes first.
+    public var isRekeyed: Bool { state == .unknown && reason == Self.rekeyed }
+
     /// It waits for nothing but the end of a payment.
     public var isHeldByPayment: Bool { state == .unknown && reason == Self.heldByPayment }
 }

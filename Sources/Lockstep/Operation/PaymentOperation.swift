@@ -50,6 +50,8 @@ public struct PaymentOperation: Hashable, Sendable {
     public var state: State
     public let amount: Money?
     public let isFinalCapture: Bool?
+    /// The basket's version that a change of the amount brings with it; nil: it stays as it is.
+    public let basketVersion: String?
     /// Why it is wanted: what the shop said, or why Lockstep decided it. ``shopReason`` is the shop's alone.
     public let intentReason: String?
     /// The provider's id of the action, once it took it on.
@@ -64,7 +66,7 @@ public struct PaymentOperation: Hashable, Sendable {
     public init(
         id: OperationID, kind: Kind, owner: ExecutionOwner?, execution: ExecutionReference?, key: IdempotencyKey,
         instrument: InstrumentID? = nil, state: State = .prepared, amount: Money? = nil, isFinalCapture: Bool? = nil,
-        intentReason: String? = nil,
+        basketVersion: String? = nil, intentReason: String? = nil,
         actionID: String? = nil, reason: String? = nil, attempts: Int = 0, createdAt: Timestamp,
         sentAt: Timestamp? = nil
     ) {
@@ -77,6 +79,7 @@ public struct PaymentOperation: Hashable, Sendable {
         self.state = state
         self.amount = amount
         self.isFinalCapture = isFinalCapture
+        self.basketVersion = basketVersion
         self.intentReason = intentReason
         self.actionID = actionID
         self.reason = reason

@@ -13,6 +13,7 @@ extension SandboxFault {
         case "delayAfter": kind = .delayAfter(milliseconds: milliseconds)
         case "errorBefore": kind = .errorBefore(status: status, stored: json["stored"]?.bool ?? false)
         case "errorAfter": kind = .errorAfter(status: status)
+        case "lateEffect": kind = .lateEffect(status: status, milliseconds: milliseconds)
         case "closeBefore": kind = .closeBefore
         case "closeAfter": kind = .closeAfter
         case "html": kind = .html(status: status, effect: json["effect"]?.bool ?? false)
@@ -23,8 +24,8 @@ extension SandboxFault {
         case "amountIgnored": kind = .amountIgnored
         default:
             throw .invalid(
-                "kind must be one of delay, delayAfter, errorBefore, errorAfter, closeBefore, closeAfter, html, halfBody, "
-                    + "rateLimited, expiredToken, lowercaseHeaders, amountIgnored")
+                "kind must be one of delay, delayAfter, errorBefore, errorAfter, lateEffect, closeBefore, closeAfter, html, "
+                    + "halfBody, rateLimited, expiredToken, lowercaseHeaders, amountIgnored")
         }
         var route: SandboxRoute?
         if let name = json["route"]?.string {

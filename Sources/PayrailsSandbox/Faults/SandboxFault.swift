@@ -9,6 +9,8 @@ public struct SandboxFault: Hashable, Sendable {
         case errorBefore(status: Int, stored: Bool = false)
         /// The effect happens, and the answer, kept under the key, is this error.
         case errorAfter(status: Int)
+        /// The answer, kept under the key, is this error; the effect comes so much later.
+        case lateEffect(status: Int, milliseconds: Int)
         /// The connection ends without an answer, and nothing happened.
         case closeBefore
         /// The connection ends without an answer, and the effect happened.
@@ -62,6 +64,7 @@ public struct SandboxFault: Hashable, Sendable {
         case .delayAfter: "delayAfter"
         case .errorBefore: "errorBefore"
         case .errorAfter: "errorAfter"
+        case .lateEffect: "lateEffect"
         case .closeBefore: "closeBefore"
         case .closeAfter: "closeAfter"
         case .html: "html"

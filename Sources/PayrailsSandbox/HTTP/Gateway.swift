@@ -46,6 +46,19 @@ extension PayrailsSandbox {
         }
         let faults = takeFaults(match, request, call: call)
         await pause(faults.delayBefore + configuration.latency)
+        if case .lateEffect(let status, let milliseconds) = faults.kind, case .first = begin {
+            let response = refusal(.fault(status))
+            state.withLock { state in
+                if let key { state.keys.finish(key, status: status, body: response.body, at: state.world.now) }
+                state.dispatching += 1
+            }
+            Task {
+                await pause(.milliseconds(milliseconds))
+                _ = await process(request, match, caller, body, key: nil, faults: nil)
+                state.withLock { $0.dispatching -= 1 }
+            }
+            return response
+        }
         if let response = early(faults.kind, request: request, key: key, begin: begin) { return response }
         var response: APIResponse
         if case .replay(let stored) = begin {

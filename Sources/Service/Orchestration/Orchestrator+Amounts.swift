@@ -34,12 +34,18 @@ extension Orchestrator {
             _ = try await store.finishMove(planned, .refused(reason: refusal.kind.rawValue))
             return .unavailable
         case .refused(let refusal):
-            // A 401 is how an amount that doesn't match shows itself, and a payment that began forbids a move: look.
+            // What is said of the caller, or by something in between, tells nothing of an attempt before. A 401 isn't that:
+            // it is how an amount that doesn't match shows itself.
+            if planned.operation.attempts > 1, !refusal.isAboutIntent, refusal.kind != .unauthorized {
+                return try await look(planned, ifUnchanged: .unknown(reason: refusal.kind.rawValue))
+            }
+            // And a payment that began forbids a move: look.
             return try await look(planned, ifUnchanged: .refused(reason: refusal.code ?? refusal.kind.rawValue))
         case .unknown(let doubt):
             log.warning("nobody knows about a move", .checkout(planned.checkout), .error(doubt))
             // A 5xx is stored under the key. Once it came back, an amount that is as it was will stay so.
-            let isStored = doubt.kind == .serverError && planned.operation.attempts > 1
+            let serverError = Doubt.Kind.serverError
+            let isStored = doubt.kind == serverError && planned.operation.reason == serverError.rawValue
             return try await look(
                 planned,
                 ifUnchanged: isStored ? .refused(reason: doubt.kind.rawValue) : .unknown(reason: doubt.kind.rawValue))

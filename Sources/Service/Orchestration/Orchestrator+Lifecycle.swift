@@ -10,6 +10,9 @@ extension Orchestrator {
         if claimed.wasSent, claimed.operation.kind != .cancel, !isKept(claimed.operation) {
             return try await lookInstead(claimed, execution)
         }
+        if claimed.operation.isRekeyed, try await !isStillUntouched(claimed, execution) {
+            return try await store.readOperation(claimed.operation.id) ?? claimed.operation
+        }
         let answer: PaymentStore.LifecycleAnswer
         switch await call(claimed.operation, execution) {
         case .done(let acknowledgement): answer = .acknowledged(acknowledgement)
@@ -63,6 +66,20 @@ extension Orchestrator {
             claimed, .unknown(Doubt(kind: .timedOut, detail: "the key is too old to be sent again")))
         if let snapshot = try await refresh(execution) { try await rekey(claimed, after: snapshot) }
         return try await store.readOperation(operation.id) ?? operation
+    }
+
+    /// Looks again before anything is sent under a new key. Where the look shows more than the one before, or there is
+    /// none, it waits.
+    private func isStillUntouched(
+        _ claimed: ClaimedOperation, _ execution: ExecutionReference
+    ) async throws -> Bool {
+        if let snapshot = try await refresh(execution), let reference = snapshot.merchantReference,
+            try await readPayments(reference, of: snapshot), try await store.confirmRekeyed(claimed)
+        {
+            return true
+        }
+        try await store.postponeOperation(claimed)
+        return false
     }
 
     /// Gives the intent a new key where the execution and its payments show that nothing came of it.

@@ -51,6 +51,16 @@ struct TroublePlan: Sendable, CustomStringConvertible {
             calls.append(SandboxFault(.amountIgnored, on: .lookup, times: nil, probability: often))
             words.append("amount ignored \(often)")
         }
+        if dice.chance(0.2) {
+            let (often, milliseconds) = (dice.pick([0.1, 0.3]), dice.number(500...3000))
+            for route in [SandboxRoute.capture, .refund, .cancel] {
+                calls.append(
+                    SandboxFault(
+                        .lateEffect(status: 500, milliseconds: milliseconds), on: route, times: nil,
+                        probability: often))
+            }
+            words.append("effects \(milliseconds) ms after an error \(often)")
+        }
         for (name, kind) in Self.notificationKinds where dice.chance(0.25) {
             let often = dice.pick([0.1, 0.3, 1])
             notifications.append(SandboxNotificationFault(kind, times: nil, probability: often))

@@ -119,6 +119,23 @@ struct UnknownAmountTests {
             try await lockstep.events(order, atLeast: 3) == ["checkout.created", "operation.failed", "checkout.paid"])
     }
 
+    @Test(
+        "a single error of Payrails' to the second attempt says nothing of the first: it is sent again, and comes through"
+    )
+    func oneErrorIsNone() async throws {
+        let lockstep = try await Self.withWorkers.value
+        let order = try await lockstep.order()
+        for kind in [SandboxFault.Kind.html(status: 502), .errorBefore(status: 500), .html(status: 403)] {
+            lockstep.sandbox.add(SandboxFault(kind, on: .lookup, containing: order.execution))
+        }
+        let change: JSON = ["amount": lockstep.money("60.00")]
+        #expect(
+            try await lockstep.shop.put("\(order.path)/amount", change, version: 1).outcome == "503 amount-unconfirmed")
+        #expect(try await waitUntil { try await lockstep.checkout(order)["amountState"] == "inStep" })
+        #expect(try await lockstep.checkout(order)["amount"] == lockstep.money("60.00"))
+        #expect(try await lockstep.events(order, atLeast: 2) == ["checkout.created", "checkout.amount_changed"])
+    }
+
     @Test("a yes that changed nothing is found out: nobody pays meanwhile, then the books stay and the gate opens")
     func yesWithoutEffect() async throws {
         let lockstep = try await Self.withWorkers.value
