@@ -89,7 +89,7 @@ extension API {
             (
                 // The endpoint requires it, so nobody gets here without.
                 reference: query.reference("merchantReference") ?? "",
-                // An order has one checkout, so there is never another page.
+                // An order has one checkout, so there is never a second item.
                 limit: query.limit(),
                 after: query.parsed("after", "must be the next of an earlier page") { CheckoutID($0) }
             )
@@ -97,7 +97,7 @@ extension API {
         func isAskedFor(_ read: ReadCheckout) -> Bool {
             read.checkout.merchantReference.utf8.elementsEqual(query.reference.utf8)
         }
-        let read: ReadCheckout?
+        var read: ReadCheckout?
         switch caller {
         case .merchantKey:
             read = try await staleReads.read(
@@ -110,6 +110,8 @@ extension API {
             }
             read = found.flatMap { isAskedFor($0) ? $0 : nil }
         }
+        // Who follows a list to its end asks for what is behind the last item, and mustn't get that item again.
+        if let after = query.after, let last = read, last.checkout.id <= after { read = nil }
         return .ok(["items": .array(read.map { [$0.json] } ?? [])])
     }
 

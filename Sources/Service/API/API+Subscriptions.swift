@@ -102,7 +102,7 @@ extension API {
         let query = try request.readQuery { query in
             (
                 limit: query.limit(),
-                after: query.parsed("after", "must be the next of an earlier page") { Int($0) }
+                after: query.parsed("after", "must be the next of an earlier page", Self.period)
             )
         }
         let found = try await store.listCharges(
@@ -111,6 +111,14 @@ extension API {
         let page = found.prefix(query.limit)
         let next = found.count > query.limit ? page.last?.period?.index : nil
         return .ok(.compact(["items": .array(page.map(\.json)), "next": next.map { .string(String($0)) }]))
+    }
+
+    /// The number of a period, behind which its subscription's charges go on. They count from 1.
+    private static func period(_ text: String) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), number > 0 else {
+            return nil
+        }
+        return number
     }
 
     /// `PATCH /v1/subscriptions/{id}`
