@@ -122,11 +122,13 @@ extension API {
         switch try await orchestrator.renewSession(of: id, isExpired: reason == .expired) {
         case .ready(let session):
             let checkout = session.settled.checkout
+            // Kept whole under a caller's key, the init too: a replay is the same answer, and another init in its place
+            // would be that of another execution. It goes with the key, after LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS.
             return Answer.ok([
                 "init": session.payload.json, "executionId": .string(session.execution.description),
                 "amount": checkout.amount.json, "amountVersion": JSON(checkout.amountVersion),
                 "status": .string(checkout.status.rawValue),
-            ]).tagged(Int(checkout.amountVersion)).neverStoring()
+            ]).tagged(Int(checkout.amountVersion))
         case .refused(let refusal): throw refusal.problem
         case .providerRefused(let refusal): throw Problem(.creationRefused, refusal.code)
         case .unconfirmed: throw Problem(.sessionUnconfirmed)
