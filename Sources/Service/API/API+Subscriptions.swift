@@ -14,14 +14,22 @@ extension API {
         return try created(try await store.openSubscription(new))
     }
 
+    /// How long ago a new subscription may have begun, in days: long enough for every shop that moves here with
+    /// subscriptions that run, and for none that wrote 2006 for 2026, whose customer would be charged for twenty years.
+    private static let longestPastDays = 366
+
     private func newSubscription(_ request: Request) throws -> NewSubscription {
         let identity = try request.identity()
+        let earliest = CivilDate(of: clock.now(), in: .gmt).adding(days: -Self.longestPastDays)
         return try request.read { body in
             let reference = body.reference("merchantReference")
             if reference.contains(options.references.separator) {
                 body.fault("merchantReference", "must not contain \"\(options.references.separator)\"")
             }
-            let (startsOn, endsOn) = (body.date("startsOn"), body.optional.date("endsOn"))
+            // What is missing or no day is told to be that alone.
+            let startsOn = body.parsed("startsOn", standIn: earliest, TextForm.dateWording, TextForm.date)
+            if startsOn < earliest { body.fault("startsOn", "must not be more than \(Self.longestPastDays) days ago") }
+            let endsOn = body.optional.date("endsOn")
             if let endsOn, endsOn < startsOn { body.fault("endsOn", "must not be before startsOn") }
             return NewSubscription(
                 merchantReference: reference, holderReference: body.reference("holderReference"),
