@@ -18,6 +18,9 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumBodyBytes: @Sendable (_ method: String, _ path: String) -> Int = { _, _ in 256 * 1024 }
     /// Bodies of all requests together, from their first byte to their handler's answer; more is 503.
     public var maximumBufferedBytes = 256 * 1024 * 1024
+    /// The beginning of each body that finds room in any case, so that large ones, however slowly they come, don't keep
+    /// small ones out: with every connection in use 40 MB beyond `maximumBufferedBytes`.
+    public var reservedBodyBytes = 4 * 1024
     /// How long a connection may be kept open with nothing in flight; then it is closed without a word.
     public var idleTimeout: Duration = .seconds(75)
     /// From a request's first byte to its last, however it trickles, else 408. An answer is cut off when none of it was

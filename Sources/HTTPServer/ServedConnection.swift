@@ -83,8 +83,8 @@ final class ServedConnection: @unchecked Sendable {
     /// Some of the body is there. Where nothing is taken any more it is thrown away.
     func bodyArrived(_ bytes: UnsafeRawBufferPointer) -> MHD_Result {
         bodyBytes += bytes.count
-        guard incoming != nil else { return .YES }
-        if !core.mayBuffer(bytes.count) {
+        guard let before = incoming?.bodyBytes else { return .YES }
+        if !core.mayBuffer(bytes.count, before: before) {
             dropIncoming()
             refuse(.overloaded)
         } else if incoming?.append(bytes) != true {

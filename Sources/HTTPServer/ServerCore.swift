@@ -79,9 +79,10 @@ final class ServerCore: Sendable {
 
     func requestLeft() { count.inFlight.subtract(1, ordering: .relaxed) }
 
-    /// Takes room for so many bytes more of a body, if there is any.
-    func mayBuffer(_ bytes: Int) -> Bool {
-        if count.bufferedBytes.add(bytes, ordering: .relaxed).newValue <= configuration.maximumBufferedBytes {
+    /// Takes room for so many bytes more of a body of which `before` are there, if there is any.
+    func mayBuffer(_ bytes: Int, before: Int) -> Bool {
+        let all = count.bufferedBytes.add(bytes, ordering: .relaxed).newValue
+        if all <= configuration.maximumBufferedBytes || before + bytes <= configuration.reservedBodyBytes {
             return true
         }
         release(bytes)

@@ -45,6 +45,13 @@ extension PaymentStore {
         ).first.map(Self.key(from:))
     }
 
+    /// Whether a key that was found a while ago is in force still.
+    public func isInForce(_ key: MerchantKeyID) async throws -> Bool {
+        try await !pool.query(
+            "SELECT 1 AS one FROM merchant_keys WHERE id = \(key.uuid) AND revoked_at IS NULL"
+        ).isEmpty
+    }
+
     public func listKeys() async throws -> [MerchantKey] {
         try await pool.query(
             "SELECT id, name, scopes, created_at, last_used_at, revoked_at FROM merchant_keys ORDER BY created_at, id"

@@ -30,7 +30,7 @@ public struct StoredAnswer: Sendable {
 extension PaymentStore {
     /// Reserves a caller's key in one statement: the unique row decides between two that come at once.
     ///
-    /// - Parameter lease: how long the request may run before another may go on in its place.
+    /// - Parameter lease: after how long another may go on in its place, unless the lease is renewed.
     public func claimIdempotencyKey(
         credential: UUID, key: String, requestHash: Data, lease: Duration
     ) async throws -> IdempotencyClaim {
@@ -58,6 +58,23 @@ extension PaymentStore {
         guard let status, let body else { return .inUse }
         let fields = try headers.map { try JSON(parsing: Data($0.utf8)) } ?? .object([:])
         return .replay(StoredAnswer(status: status, headers: fields, body: body))
+    }
+
+    /// The request still runs, so its lease begins anew.
+    ///
+    /// - Parameter until: the end of the lease as it was given.
+    /// - Returns: the end that is in force from now on. Nil where another request has taken the lease over, or where there
+    ///   is an answer.
+    public func renewIdempotencyKey(
+        credential: UUID, key: String, until: Timestamp, lease: Duration
+    ) async throws -> Timestamp? {
+        let next = Timestamp(microseconds: (clock.now() + lease).microseconds)
+        let renewed = try await pool.query(
+            """
+            UPDATE idempotency_keys SET lease_until = \(next.stored)
+            WHERE credential = \(credential) AND key = \(key) AND status IS NULL AND lease_until = \(until.stored)
+            """)
+        return renewed.affected == 1 ? next : nil
     }
 
     /// Keeps the answer.

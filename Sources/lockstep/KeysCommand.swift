@@ -30,7 +30,8 @@ struct KeysCommand: Command {
         asJSON = arguments.flag("--json")
         switch arguments.word() {
         case "create":
-            guard let name = try arguments.value("--name"), (1...128).contains(name.count) else {
+            // Counted as the database counts, which takes a letter and its accent for two.
+            guard let name = try arguments.value("--name"), (1...128).contains(name.unicodeScalars.count) else {
                 throw UsageError(message: "create needs --name of 1 to 128 characters")
             }
             guard let list = try arguments.value("--scopes") else { throw UsageError(message: "create needs --scopes") }

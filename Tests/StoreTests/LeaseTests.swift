@@ -114,4 +114,35 @@ struct LeaseTests {
         guard case .fresh = try await claim() else { return #expect(Bool(false), "its own was not freed") }
         await bench.stop()
     }
+
+    @Test("W12: a caller's idempotency key whose request shows that it still runs, until it no longer does")
+    func renewedKey() async throws {
+        let bench = try await BooksBench()
+        let credential = UUID()
+        func claim() async throws -> IdempotencyClaim {
+            try await bench.store.claimIdempotencyKey(
+                credential: credential, key: "key", requestHash: Data(repeating: 7, count: 32), lease: .seconds(30))
+        }
+        func renew(_ until: Timestamp) async throws -> Timestamp? {
+            try await bench.store.renewIdempotencyKey(
+                credential: credential, key: "key", until: until, lease: .seconds(30))
+        }
+        guard case .fresh(let first) = try await claim() else { return #expect(Bool(false), "not fresh") }
+        var end = first
+        for _ in 0..<4 {
+            bench.wait(.seconds(20))
+            end = try #require(try await renew(end))
+            guard case .inUse = try await claim() else { return #expect(Bool(false), "it runs a second time") }
+        }
+        #expect(try await renew(first) == nil)
+        // Its process dies.
+        bench.wait(.seconds(31))
+        guard case .fresh(let next) = try await claim() else { return #expect(Bool(false), "not free") }
+        #expect(try await renew(end) == nil)
+        let answer = StoredAnswer(status: 201, headers: .object([:]), body: Data("{}".utf8))
+        try await bench.store.finishIdempotencyKey(credential: credential, key: "key", answer: answer)
+        #expect(try await renew(next) == nil)
+        guard case .replay = try await claim() else { return #expect(Bool(false), "no answer was kept") }
+        await bench.stop()
+    }
 }

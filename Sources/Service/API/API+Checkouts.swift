@@ -90,15 +90,30 @@ extension API {
             (
                 // The endpoint requires it, so nobody gets here without.
                 reference: query.reference("merchantReference") ?? "",
-                // An order has one checkout, so there is never another page.
+                // An order has one checkout, so there is never a second item.
                 limit: query.limit(),
                 after: query.parsed("after", "must be the next of an earlier page") { CheckoutID($0) }
             )
         }
-        let read = try await staleReads.read({ try await store.readCheckout(merchantReference: query.reference) }) {
-            caller.reaches($0.checkout.id) ? $0.awaited : []
+        func isAskedFor(_ read: ReadCheckout) -> Bool {
+            read.checkout.merchantReference.utf8.elementsEqual(query.reference.utf8)
         }
-        return .ok(["items": .array(read.map { caller.reaches($0.checkout.id) ? [$0.json] : [] } ?? [])])
+        var read: ReadCheckout?
+        switch caller {
+        case .merchantKey:
+            read = try await staleReads.read(
+                { try await store.readCheckout(merchantReference: query.reference) }, \.awaited)
+        case .client(let own, _):
+            // By its own id, and compared here: whether there is another's order of that name mustn't show, not even by
+            // the time that the answer takes.
+            let found = try await staleReads.read({ try await store.readCheckout(own) }) {
+                isAskedFor($0) ? $0.awaited : []
+            }
+            read = found.flatMap { isAskedFor($0) ? $0 : nil }
+        }
+        // Who follows a list to its end asks for what is behind the last item, and mustn't get that item again.
+        if let after = query.after, let last = read, last.checkout.id <= after { read = nil }
+        return .ok(["items": .array(read.map { [$0.json] } ?? [])])
     }
 
     /// `POST /v1/checkouts/{id}/session`
@@ -108,11 +123,13 @@ extension API {
         switch try await orchestrator.renewSession(of: id, isExpired: reason == .expired) {
         case .ready(let session):
             let checkout = session.settled.checkout
+            // Kept whole under a caller's key, the init too: a replay is the same answer, and another init in its place
+            // would be that of another execution. It goes with the key, after LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS.
             return Answer.ok([
                 "init": session.payload.json, "executionId": .string(session.execution.description),
                 "amount": checkout.amount.json, "amountVersion": JSON(checkout.amountVersion),
                 "status": .string(checkout.status.rawValue),
-            ]).tagged(Int(checkout.amountVersion)).neverStoring()
+            ]).tagged(Int(checkout.amountVersion))
         case .refused(let refusal): throw refusal.problem
         case .providerRefused(let refusal): throw Problem(.creationRefused, refusal.code)
         case .unconfirmed: throw Problem(.sessionUnconfirmed)

@@ -6,7 +6,7 @@ import Store
 extension API {
     /// `GET /v1/events?after=&limit=&wait=`
     func readEvents(_ request: Request) async throws -> Answer {
-        guard case .merchantKey(_, _, let scopes) = try request.authenticated() else { throw Problem(.forbidden) }
+        guard case .merchantKey(let key, _, let scopes) = try request.authenticated() else { throw Problem(.forbidden) }
         let query = try request.readQuery { query in
             (
                 after: query.parsed("after", "must be a cursor that the feed gave out") { FeedCursor($0) } ?? .start,
@@ -27,6 +27,10 @@ extension API {
             }
             let left = deadline - .now
             if !events.isEmpty || left <= .zero || bell.isClosed {
+                // Whoever waits was believed up to half a minute ago; a key that was revoked since then reads nothing more.
+                if query.wait > 0, !events.isEmpty, try await !store.isInForce(key) {
+                    throw Problem(.unauthorized, "Authorization must be a Bearer token that is in force")
+                }
                 return .ok([
                     "events": .array(events.map(\.json)),
                     "next": .string((events.last?.cursor ?? query.after).description),

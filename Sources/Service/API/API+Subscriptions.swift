@@ -14,14 +14,22 @@ extension API {
         return try created(try await store.openSubscription(new))
     }
 
+    /// How long ago a new subscription may have begun, in days: long enough for every shop that moves here with
+    /// subscriptions that run, and for none that wrote 2006 for 2026, whose customer would be charged for twenty years.
+    private static let longestPastDays = 366
+
     private func newSubscription(_ request: Request) throws -> NewSubscription {
         let identity = try request.identity()
+        let earliest = CivilDate(of: clock.now(), in: .gmt).adding(days: -Self.longestPastDays)
         return try request.read { body in
             let reference = body.reference("merchantReference")
             if reference.contains(options.references.separator) {
                 body.fault("merchantReference", "must not contain \"\(options.references.separator)\"")
             }
-            let (startsOn, endsOn) = (body.date("startsOn"), body.optional.date("endsOn"))
+            // What is missing or no day is told to be that alone.
+            let startsOn = body.parsed("startsOn", standIn: earliest, TextForm.dateWording, TextForm.date)
+            if startsOn < earliest { body.fault("startsOn", "must not be more than \(Self.longestPastDays) days ago") }
+            let endsOn = body.optional.date("endsOn")
             if let endsOn, endsOn < startsOn { body.fault("endsOn", "must not be before startsOn") }
             return NewSubscription(
                 merchantReference: reference, holderReference: body.reference("holderReference"),
@@ -102,7 +110,7 @@ extension API {
         let query = try request.readQuery { query in
             (
                 limit: query.limit(),
-                after: query.parsed("after", "must be the next of an earlier page") { Int($0) }
+                after: query.parsed("after", "must be the next of an earlier page", Self.period)
             )
         }
         let found = try await store.listCharges(
@@ -111,6 +119,14 @@ extension API {
         let page = found.prefix(query.limit)
         let next = found.count > query.limit ? page.last?.period?.index : nil
         return .ok(.compact(["items": .array(page.map(\.json)), "next": next.map { .string(String($0)) }]))
+    }
+
+    /// The number of a period, behind which its subscription's charges go on. They count from 1.
+    private static func period(_ text: String) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), number > 0 else {
+            return nil
+        }
+        return number
     }
 
     /// `PATCH /v1/subscriptions/{id}`

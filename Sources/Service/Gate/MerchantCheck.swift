@@ -32,7 +32,7 @@ struct MerchantCheck: Sendable {
 
     enum Opinion: Hashable, Sendable {
         case valid
-        /// With what may be said to the customer; nil where the shop said nothing, or nothing that may.
+        /// With what may be said to the customer; nil where the shop said nothing, or nothing that may be.
         case refused(words: String?)
         /// No answer in time, or none that was agreed upon.
         case unavailable
@@ -80,6 +80,12 @@ struct MerchantCheck: Sendable {
         guard response.status == 200, let body = try? StrictJSON.parse(response.body),
             let isValid = body["valid"]?.bool
         else { return .unavailable }
-        return isValid ? .valid : .refused(words: body["message"]?.string.flatMap(GateMessages.passable))
+        var words: String?
+        if let message = body["message"], !message.isNull {
+            guard let text = message.string else { return .unavailable }
+            // The shop may have put its customer's own words into it, and whoever shows it may be a page or a terminal.
+            words = TextRule.isOneLine(text) ? GateMessages.passable(text) : nil
+        }
+        return isValid ? .valid : .refused(words: words)
     }
 }

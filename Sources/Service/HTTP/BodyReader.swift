@@ -7,7 +7,13 @@ enum BodyReader {
     /// JSON bodies are at most this long: 256 KiB.
     static let maximumBytes = 262_144
 
-    /// - Throws: 413, 415, 400 `not-json`, 422 for NULs, 422 `card-number`.
+    /// Of a number's text, and of its exponent either way. PostgreSQL's numbers have up to 131,072 digits before the point
+    /// and 16,383 after it, and `1e-16384`, written in nine bytes, is beyond that. These are beyond every double, and keep
+    /// such a number from being read back as thousands of digits.
+    private static let maximumDigits = 1000
+    private static let maximumExponent = 400
+
+    /// - Throws: 413, 415, 400 `not-json`, 422 for NULs and for numbers without measure, 422 `card-number`.
     static func json(_ incoming: IncomingRequest, mayBeEmpty: Bool) throws(Problem) -> JSON? {
         guard incoming.body.count <= maximumBytes else { throw tooLarge(maximumBytes) }
         if incoming.body.isEmpty, mayBeEmpty { return nil }
@@ -45,7 +51,8 @@ enum BodyReader {
         return String(rest.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
     }
 
-    /// Refuses card numbers, anywhere and of any type, and the one character that PostgreSQL's text can't hold.
+    /// Refuses card numbers, anywhere and of any type, and what PostgreSQL can't hold: one character, and numbers without
+    /// measure.
     private static func inspect(_ json: JSON) throws(Problem) {
         var cards: [Fault] = []
         let faults = FaultCollector()
@@ -57,6 +64,12 @@ enum BodyReader {
             case .number(let digits):
                 if CardNumber.appears(in: integerDigits(digits)) {
                     cards.append(Fault(pointer, "must not hold a card number"))
+                } else if !isMeasured(digits) {
+                    faults.add(
+                        Fault(
+                            pointer,
+                            "must be a number of up to \(maximumDigits) digits, its exponent from -\(maximumExponent) to \(maximumExponent)"
+                        ))
                 }
             case .array(let items):
                 for (index, item) in items.enumerated() { visit(item, "\(pointer)/\(index)") }
@@ -80,6 +93,14 @@ enum BodyReader {
             throw Problem(.cardNumber, "card numbers are neither taken nor kept here", faults: Array(sorted))
         }
         try faults.throwIfAny()
+    }
+
+    /// Whether a number can be kept and shown.
+    private static func isMeasured(_ number: String) -> Bool {
+        guard number.utf8.count <= maximumDigits else { return false }
+        let parts = number.split { $0 == "e" || $0 == "E" }
+        guard parts.count == 2 else { return true }
+        return Int(parts[1]).map { $0.magnitude <= maximumExponent } ?? false
     }
 
     /// The digits of a number that is whole, also where it was written with a point or an exponent.

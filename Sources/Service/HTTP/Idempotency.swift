@@ -28,7 +28,7 @@ public struct StoredAnswer: Hashable, Sendable {
 /// What the keeper of the keys says at the beginning of a request.
 public enum IdempotencyBeginning: Hashable, Sendable {
     /// Go on: never seen, or stopped before it was finished (the handler then goes on where it stopped). Until then the
-    /// key is this request's; after it, another one's.
+    /// key is this request's; after it, another one's, unless it was renewed.
     case fresh(until: Timestamp)
     /// Finished earlier with this answer.
     case replay(StoredAnswer)
@@ -42,10 +42,17 @@ public enum IdempotencyBeginning: Hashable, Sendable {
 public protocol IdempotencyKeeper: Sendable {
     /// Reserves the key, in one statement.
     func begin(_ context: IdempotencyContext) async throws -> IdempotencyBeginning
+    /// How often the key of a request that still runs is renewed.
+    var renewalInterval: Duration { get }
+    /// The request still runs: the key goes on being its own.
+    ///
+    /// - Parameter until: as it was given last.
+    /// - Returns: until when it is now; nil where it is no longer this request's.
+    func renew(_ context: IdempotencyContext, until: Timestamp) async throws -> Timestamp?
     /// Keeps the answer, which is final.
     func finish(_ context: IdempotencyContext, with answer: StoredAnswer) async throws
     /// The request ended without a final answer (5xx, or one with `Retry-After`): the same request may run again at once,
-    /// unless it runs already, since this one took longer than it had.
+    /// unless it runs already, since this one's lease had ended.
     func release(_ context: IdempotencyContext, until: Timestamp) async throws
 }
 

@@ -187,23 +187,48 @@ extension Passage {
             return replayed
         case .fresh(let end): until = end
         }
+        let renewing = renewing(context, until: until)
         let answer: Answer
         do {
             answer = try await route.handler(request)
         } catch {
             answer = router.problem(for: error, log).answer(requestID: id)
         }
+        renewing.cancel()
         // The answer is true whether or not it could be kept; without it, the same request goes on where it stopped.
         do {
             if answer.isFinal {
                 try await keeper.finish(context, with: answer.storable)
             } else {
-                try await keeper.release(context, until: until)
+                try await keeper.release(context, until: await renewing.value)
             }
         } catch {
             log.warning("an answer could not be kept under its key", .error(error), .status(answer.status))
         }
         return answer
+    }
+
+    /// Keeps the key for a request whose handler runs, however long that takes: else the same request, sent again, would
+    /// run beside it as if this one had died. The lease of one that did die just ends.
+    ///
+    /// - Returns: to be cancelled when the handler is done; the value is the end of the lease that is in force then.
+    private func renewing(_ context: IdempotencyContext, until end: Timestamp) -> Task<Timestamp, Never> {
+        let keeper = router.around.idempotency
+        let log = log
+        return Task {
+            var end = end
+            while (try? await Task.sleep(for: keeper.renewalInterval)) != nil {
+                // By a task that nobody cancels: after an update that was broken off no one would know which end holds.
+                let renewal = Task { [end] in try await keeper.renew(context, until: end) }
+                do {
+                    guard let next = try await renewal.value else { return end }
+                    end = next
+                } catch {
+                    log.warning("the lease of an Idempotency-Key could not be renewed", .error(error))
+                }
+            }
+            return end
+        }
     }
 }
 

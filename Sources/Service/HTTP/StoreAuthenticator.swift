@@ -38,12 +38,18 @@ public final class StoreAuthenticator: Authenticator {
         }
     }
 
-    /// Writes down what was noted since the last time.
+    /// Writes down what was noted since the last time. What can't be written is kept for the next.
     public func flush() async throws {
         let seen = uses.seen.withLock { uses in
             defer { uses = [:] }
             return uses
         }
-        try await store.noteKeyUse(seen)
+        do {
+            try await store.noteKeyUse(seen)
+        } catch {
+            // A key may have been used again meanwhile.
+            uses.seen.withLock { $0.merge(seen) { max($0, $1) } }
+            throw error
+        }
     }
 }

@@ -6,8 +6,10 @@ import Store
 /// Keeps callers' idempotency keys in the books.
 public struct StoreIdempotencyKeeper: IdempotencyKeeper {
     private let store: PaymentStore
-    /// How long a request may run before the same one may go on in its place.
+    /// After how long without a sign of life from a request the same one may go on in its place.
     private let lease: Duration
+    /// Early enough for one that comes to nothing to be made up for.
+    public var renewalInterval: Duration { lease / 3 }
 
     public init(store: PaymentStore, lease: Duration) {
         self.store = store
@@ -30,6 +32,11 @@ public struct StoreIdempotencyKeeper: IdempotencyKeeper {
                     status: answer.status, headers: HTTPHeaders(fields.sorted { $0.name < $1.name }),
                     body: answer.body))
         }
+    }
+
+    public func renew(_ context: IdempotencyContext, until: Timestamp) async throws -> Timestamp? {
+        try await store.renewIdempotencyKey(
+            credential: context.owner, key: context.key, until: until, lease: lease)
     }
 
     public func finish(_ context: IdempotencyContext, with answer: StoredAnswer) async throws {

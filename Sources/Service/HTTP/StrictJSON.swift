@@ -96,7 +96,8 @@ struct StrictJSON {
         }
     }
 
-    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`, and within the range of a double.
+    /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`, and not beyond the largest double. How small or how long
+    /// it may be is for whoever keeps it to say.
     private mutating func number() throws(Failure) -> String {
         let start = index
         _ = take(UInt8(ascii: "-"))

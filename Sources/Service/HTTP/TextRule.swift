@@ -42,6 +42,17 @@ public struct TextRule: Sendable {
         self.pattern = pattern
     }
 
+    /// Whether a text is one line that reads as it is written: without control characters, line breaks, and marks that turn
+    /// its direction around, by which it could look like something else than it says.
+    static func isOneLine(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: false
+            default: !scalar.properties.isBidiControl
+            }
+        }
+    }
+
     /// What is wrong with the text; nil where nothing is. Lengths count Unicode scalars, as PostgreSQL counts them.
     func fault(in text: String) -> String? {
         for scalar in text.unicodeScalars where !isOpaque {

@@ -48,6 +48,9 @@ public struct Settings: Sendable {
         log = Logging(reader)
         reader.begin("Calls to others")
         let allowsPlainHTTP = PlainHTTP.isAllowed(reader)
+        // Nobody here calls these two, but tokens and customers travel to them.
+        PlainHTTP.check(http.publicURL, "LOCKSTEP_PUBLIC_URL", allowed: allowsPlainHTTP, reader)
+        PlainHTTP.check(http.returnURL, "LOCKSTEP_RETURN_URL", allowed: allowsPlainHTTP, reader)
         payrails = Payrails(reader, isNeeded: need == .payrails, allowsPlainHTTP: allowsPlainHTTP)
         gate = Gate(reader, allowsPlainHTTP: allowsPlainHTTP)
         rules = Rules(reader)

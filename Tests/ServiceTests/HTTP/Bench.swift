@@ -104,9 +104,15 @@ final class MemoryKeeper: IdempotencyKeeper {
         let owner: UUID
         let key: String
     }
-    private let state = Mutex((entries: [Name: Entry](), failsOnFinish: false, begun: 0))
+    private let state = Mutex(
+        (entries: [Name: Entry](), failsOnFinish: false, begun: 0, renewed: 0, released: [Timestamp]()))
+    let renewalInterval = Duration.milliseconds(1)
 
     var begun: Int { state.withLock { $0.begun } }
+    /// How often a key was renewed: each time until one second later.
+    var renewed: Int { state.withLock { $0.renewed } }
+    /// The ends of the leases that were given back.
+    var released: [Timestamp] { state.withLock { $0.released } }
     func failOnFinish() { state.withLock { $0.failsOnFinish = true } }
     var stored: [StoredAnswer] {
         state.withLock { state in
@@ -135,8 +141,19 @@ final class MemoryKeeper: IdempotencyKeeper {
         }
     }
 
+    func renew(_ context: IdempotencyContext, until: Timestamp) async throws -> Timestamp? {
+        state.withLock { state in
+            guard until == Timestamp(seconds: Int64(state.renewed)) else { return nil }
+            state.renewed += 1
+            return Timestamp(seconds: Int64(state.renewed))
+        }
+    }
+
     func release(_ context: IdempotencyContext, until: Timestamp) async throws {
-        state.withLock { _ = $0.entries.removeValue(forKey: Name(owner: context.owner, key: context.key)) }
+        state.withLock { state in
+            state.released.append(until)
+            state.entries[Name(owner: context.owner, key: context.key)] = nil
+        }
     }
 }
 

@@ -100,6 +100,26 @@ struct BodyTests {
     }
 
     @Test(
+        "a number that no database column holds is 422 with its place",
+        arguments: [
+            "1e-20000", "1e-401", "-1E-16384", "0e99999999999999999999", "0e-99999999999999999999", "0e401",
+            "0." + String(repeating: "1", count: 999),
+        ])
+    func unmeasured(number: String) async {
+        let answer = await patch(#"{"a":{"b":[1,\#(number)]},"c":1}"#)
+        #expect(answer.status == 422 && answer.slug == "invalid", "\(number)")
+        #expect(answer.pointers == ["/a/b/1"])
+    }
+
+    @Test(
+        "every number that a double holds is taken, and more",
+        arguments: [
+            "0", "-0.0", "1e308", "5e-324", "1E+5", "1e-400", "0e400", "1e-0400",
+            "0." + String(repeating: "1", count: 998),
+        ])
+    func measured(number: String) async { #expect(await patch("{\"a\":\(number)}").status == 200, "\(number)") }
+
+    @Test(
         "a card number anywhere is 422 with its place, and leaves no trace in answer, log or metrics",
         arguments: [
             (#"{"a":"4111111111111111"}"#, "/a"), (#"{"a":["x",{"b":"4111 1111 1111 1111"}]}"#, "/a/1/b"),

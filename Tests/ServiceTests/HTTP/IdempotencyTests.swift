@@ -1,6 +1,7 @@
 import Basics
 import Foundation
 import Lockstep
+import TestKit
 import Testing
 
 @testable import Service
@@ -109,6 +110,20 @@ struct IdempotencyTests {
         #expect(await first.status == 200)
         #expect(await bench.send("POST", "/v1/charges", ["Idempotency-Key": "k"], body: body).status == 200)
         #expect(tally.hits == 1)
+    }
+
+    @Test("I5: a key stays a request's for as long as its handler runs, and what is given back is the lease in force")
+    func renewed() async {
+        let gate = Gate()
+        let bench = bench { _ in
+            await gate.wait()
+            throw Problem(.unavailable)
+        }
+        async let answer = bench.send("POST", "/v1/charges", ["Idempotency-Key": "k"], body: body)
+        #expect(await waitUntil { bench.keeper.renewed >= 3 })
+        await gate.open()
+        #expect(await answer.status == 503)
+        #expect(bench.keeper.released == [Timestamp(seconds: Int64(bench.keeper.renewed))])
     }
 
     @Test("I10: a 5xx, thrown or returned, and a come-back-later aren't stored: the same request goes on")

@@ -111,6 +111,49 @@ struct OpenAPITests {
         }
     }
 
+    @Test("a code is of the form that the document says, wherever one is taken")
+    func codes() throws {
+        let payment = try #require(Schemas.all["PrePayment"]?["properties"])
+        let methods = try #require(Schemas.all["NewCheckout"]?["properties"]?["allowedPaymentMethods"])
+        let schemas = [payment["paymentMethodCode"], payment["action"], methods["items"]].compactMap(\.self)
+        #expect(schemas.count == 3)
+        let longest = String(repeating: "a", count: 64)
+        for (code, isOne) in [
+            ("card", true), ("payPal", true), ("A.9_-", true), (longest, true), (longest + "a", false), ("", false),
+            ("a b", false), ("ü", false), ("a/b", false),
+        ] {
+            for schema in schemas { #expect(SchemaCheck.faults(.string(code), schema).isEmpty == isOne, "\(code)") }
+            #expect((TextRule.code.fault(in: code) == nil) == isOne, "\(code)")
+        }
+        #expect(methods["minItems"] == 1 && methods["maxItems"] == 50)
+    }
+
+    private func responses(_ endpoint: Endpoint) -> [String: JSON] {
+        let operation = document["paths"]?[endpoint.pattern.description]?[endpoint.method.lowercased()]
+        return operation?["responses"]?.object ?? [:]
+    }
+
+    @Test("what a call can't answer isn't documented, and what it can is")
+    func possibleAnswers() {
+        // The gate answers 200 whatever is broken, and an execution that isn't there is a reason and no 404.
+        #expect(Set(responses(.prePayment).keys) == ["200", "400", "401", "403", "413", "415", "422"])
+        #expect(responses(.listCheckouts)["404"] == nil)
+        // The execution may be one that another has replaced.
+        #expect(responses(.updateExecution)["409"]?["description"]?.string?.contains("`conflict`") == true)
+    }
+
+    @Test("ETag is documented where it is sent: with an amount's version")
+    func entityTags() {
+        let tagged = Endpoint.all.filter { endpoint in
+            responses(endpoint).values.contains { $0["headers"]?["ETag"] != nil }
+        }
+        #expect(
+            Set(tagged.map(\.name)) == [
+                "createCheckout", "getCheckout", "openSession", "changeAmount", "updateExecution", "cancelCheckout",
+            ])
+        #expect(document["components"]?["responses"]?["Problem412"]?["headers"]?["ETag"] != nil)
+    }
+
     @Test("Location is documented where it is sent: for what has a path of its own to be read at")
     func locations() {
         let located = Endpoint.all.filter { endpoint in

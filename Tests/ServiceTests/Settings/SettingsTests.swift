@@ -185,6 +185,19 @@ struct SettingsTests {
         }
     }
 
+    @Test("nor do customers and their tokens travel by it, to the service or back to the shop")
+    func plainAddressesOfOurs() {
+        for name in ["LOCKSTEP_PUBLIC_URL", "LOCKSTEP_RETURN_URL"] {
+            for url in ["http://shop.example", "HTTP://shop.example/back", "http://localhost.evil.example"] {
+                #expect(faults([name: url]) == [name], "\(url)")
+                #expect(faults([name: url, "LOCKSTEP_ALLOW_PLAIN_HTTP": "1"]).isEmpty, "\(url)")
+            }
+            for url in ["http://localhost:8080/back", "https://shop.example"] {
+                #expect(faults([name: url]).isEmpty, "\(url)")
+            }
+        }
+    }
+
     @Test(
         "addresses that aren't, or that hold a password, are refused",
         arguments: [

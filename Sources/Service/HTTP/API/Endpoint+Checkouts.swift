@@ -44,7 +44,7 @@ extension Endpoint {
         summary: "Moves the amount by the execution's id, in the shape that the SDK's guide shows.", request: "Money",
         responses: [.json(200, "AmountAnswer", "The confirmed amount; give exactly this string to the SDK.")],
         problems: [
-            .notFound, .paymentInProgress, .alreadyPaid, .amountMoving, .checkoutCancelled, .checkoutExpired,
+            .notFound, .conflict, .paymentInProgress, .alreadyPaid, .amountMoving, .checkoutCancelled, .checkoutExpired,
             .amountOutsidePolicy, .amountRefused, .providerUnreadable, .amountUnconfirmed,
         ])
 

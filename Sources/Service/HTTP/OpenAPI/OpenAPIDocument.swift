@@ -168,6 +168,9 @@ extension OpenAPIDocument {
         "Allow": ["description": "The methods that the path knows.", "schema": ["type": "string"]],
     ]
 
+    /// The schemas of answers that hold an amount's version.
+    private static let versioned: Set<String> = ["Checkout", "Session", "AmountAnswer"]
+
     private static func header(_ name: String) -> (String, JSON) {
         (name, ["$ref": .string("#/components/headers/\(name)")])
     }
@@ -176,7 +179,7 @@ extension OpenAPIDocument {
         var fields = [header("X-Request-Id")]
         if endpoint.idempotency != .none { fields.append(header("Idempotent-Replayed")) }
         if endpoint.lane == .gate { fields.append(header("Content-Language")) }
-        if response.schema == "Checkout" { fields.append(header("ETag")) }
+        if let schema = response.schema, versioned.contains(schema) { fields.append(header("ETag")) }
         if response.hasLocation { fields.append(header("Location")) }
         if endpoint.isRateLimited { fields += [header("RateLimit"), header("RateLimit-Policy")] }
         return .compact([
@@ -188,10 +191,11 @@ extension OpenAPIDocument {
 
     /// Those of the call itself, and those that its kind always can have.
     static func problems(of endpoint: Endpoint) -> [ProblemKind] {
-        var kinds = endpoint.problems + [.malformedRequest, .internalError, .unavailable]
+        var kinds = endpoint.problems + [.malformedRequest]
+        // The gate answers 200 whatever is broken.
+        if endpoint.lane != .gate { kinds += [.internalError, .unavailable] }
         if endpoint.access != .open { kinds += [.unauthorized, .forbidden, .invalid, .cardNumber] }
         if endpoint.isRateLimited { kinds.append(.tooManyRequests) }
-        if case .scopeOrClient = endpoint.access { kinds.append(.notFound) }
         if !endpoint.pattern.parameterNames.isEmpty { kinds.append(.notFound) }
         if case .json = endpoint.body { kinds += [.notJSON, .tooLarge, .unsupportedMediaType] }
         switch endpoint.idempotency {
@@ -219,6 +223,7 @@ extension OpenAPIDocument {
             }
             if entry.key == 429 { fields += [header("RateLimit"), header("RateLimit-Policy")] }
             if entry.key == 401 { fields.append(header("WWW-Authenticate")) }
+            if entry.key == 412 { fields.append(header("ETag")) }
             if entry.key == 405 { fields.append(header("Allow")) }
             all["Problem\(entry.key)"] = [
                 "description": .string(entry.value.map(\.title).joined(separator: "; ")),

@@ -10,7 +10,7 @@ extension Schemas {
                 "workflowCode?": ["type": "string", "pattern": "^[a-z][A-Za-z0-9-]{0,127}$"],
                 "basketVersion?": text(upTo: 128),
                 "amountPolicy?": ref("AmountPolicy"), "expiresInSeconds?": integer(60...604_800),
-                "allowedPaymentMethods?": list(of: word), "meta?": meta,
+                "allowedPaymentMethods?": paymentMethods, "meta?": meta,
             ],
             example: [
                 "merchantReference": "order-1001", "holderReference": "customer-17",
@@ -65,10 +65,12 @@ extension Schemas {
         "validator-refused", "validator-unavailable", "internal",
     ]
 
+    private static let paymentMethods: JSON = ["type": "array", "items": code, "minItems": 1, "maxItems": 50]
+
     private static let prePayment = object(
         "The customer is about to pay.",
         [
-            "executionId": uuid, "paymentMethodCode": text(upTo: 64), "action?": text(upTo: 64), "amount?": money,
+            "executionId": uuid, "paymentMethodCode": code, "action?": code, "amount?": money,
             "basketVersion?": text(upTo: 128),
         ],
         example: ["executionId": "0197c0de-0000-7000-8000-000000000002", "paymentMethodCode": "card"])

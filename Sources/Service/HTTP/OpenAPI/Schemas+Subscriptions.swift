@@ -24,8 +24,14 @@ extension Schemas {
 
     private static let newSubscription: Members = [
         "merchantReference": reference, "holderReference": reference, "instrumentId": uuid, "amount": money,
-        "interval": interval, "startsOn": date, "timezone": ["type": "string", "description": "A zone of IANA."],
+        "interval": interval, "startsOn": firstDay, "timezone": ["type": "string", "description": "A zone of IANA."],
         "endsOn?": date, "maxCharges?": count, "expiryPolicy?": expiryPolicy, "meta?": meta,
+    ]
+
+    private static let firstDay: JSON = [
+        "type": "string", "format": "date",
+        "description":
+            "The first period's first day, not more than 366 days ago. Periods that are past are due at once.",
     ]
 
     private static let newSubscriptionExample: JSON = [

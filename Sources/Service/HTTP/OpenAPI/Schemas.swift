@@ -47,6 +47,8 @@ enum Schemas {
     static let word: JSON = ["type": "string"]
     static let decimal: JSON = ["type": "string", "pattern": "^(0|[1-9][0-9]*)(\\.[0-9]+)?$"]
     static let reference: JSON = ["type": "string", "minLength": 1, "maxLength": 128]
+    /// ``TextRule/code``.
+    static let code: JSON = ["type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"]
     static let meta: JSON = ["type": "object", "description": "The shop's own; passed on to Payrails. Up to 16 KiB."]
     static let money: JSON = ref("Money")
 

@@ -1,5 +1,6 @@
 import Basics
 import Lockstep
+import Postgres
 import TestKit
 import Testing
 
@@ -84,6 +85,26 @@ struct CredentialTests {
             let found = try await lockstep.app(mine).get("/v1/checkouts?merchantReference=\(reference)")
             #expect(found.json == ["items": []])
         }
+    }
+
+    @Test("a client token's search reads its own order only, so that not even its time tells of another's")
+    func searchesItsOwn() async throws {
+        let lockstep = try await ServiceHarness.start(parts: .api)
+        let (mine, theirs) = (try await lockstep.order(), try await lockstep.order())
+        // Whoever reads this one fails.
+        _ = try await lockstep.books.query(
+            "UPDATE checkouts SET currency = 'QQQ' WHERE merchant_reference = \(theirs.reference)")
+        let path = "/v1/checkouts?merchantReference="
+        #expect(try await lockstep.shop.get(path + theirs.reference).status >= 500)
+        let app = try lockstep.app(mine)
+        for reference in [theirs.reference, freshWord("nobody")] {
+            let found = try await app.get(path + reference)
+            #expect(found.status == 200 && found.json == ["items": []], "\(found.text)")
+        }
+        let own = try await app.get(path + mine.reference)
+        #expect(own.json["items"]?.array?.compactMap { $0["id"]?.string } == [mine.checkout])
+        #expect(try await app.get(mine.path).json == own.json["items"]?[0])
+        await lockstep.stop()
     }
 
     @Test("what isn't there is 404 for the shop too, also by an id that can't be", arguments: ContractCall.named)

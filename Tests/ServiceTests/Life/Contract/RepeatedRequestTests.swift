@@ -35,6 +35,16 @@ struct RepeatedRequestTests {
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
     }
 
+    @Test("a session's replay is the first answer, with its init: another init would be another execution's")
+    func sessionReplay() async throws {
+        let order = try await lockstep.order()
+        let (path, key) = ("\(order.path)/session", freshWord("key"))
+        let first = try await lockstep.shop.insist(path, ["reason": "expired"], key: key)
+        let again = try await lockstep.shop.post(path, ["reason": "expired"], key: key)
+        #expect(first.status == 200 && first.json["init"] != nil, "\(first.text)")
+        #expect(again.headers["Idempotent-Replayed"] == "true" && again.json == first.json)
+    }
+
     @Test("a key stands for one request: another body, another path or another method of paying is refused")
     func reused() async throws {
         let order = try await lockstep.order()

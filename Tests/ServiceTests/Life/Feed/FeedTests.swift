@@ -125,6 +125,27 @@ struct FeedTests {
         await lockstep.stop()
     }
 
+    @Test("a key that is revoked while it waits for events gets none of them")
+    func revokedWhileWaiting() async throws {
+        let lockstep = try await ServiceHarness.start()
+        let key = try await lockstep.makeKey([.checkouts])
+        let name = try #require(try await lockstep.store.findKey(token: Secret(key))).name
+        let reader = try lockstep.stranger.with(token: key)
+        let start = try #require(try await reader.get("/v1/events").json["next"]?.string)
+        async let poll = reader.get("/v1/events?after=\(start)&wait=30")
+        let shop = try lockstep.shop
+        // This request is one of the two.
+        #expect(
+            try await waitUntil {
+                try await shop.get("/metrics").text.contains("\nlockstep_http_requests_in_flight 2\n")
+            })
+        #expect(try await lockstep.store.revokeKey(name))
+        _ = try await lockstep.order()
+        let reply = try await poll
+        #expect(reply.outcome == "401 unauthorized", "\(reply.text)")
+        await lockstep.stop()
+    }
+
     @Test("a cursor of after the end is told to be one: whoever waited behind it would wait for ever (M11)")
     func restored() async throws {
         let lockstep = try await Self.shared.value

@@ -97,11 +97,18 @@ struct MerchantCheckTests {
         arguments: [
             (#"{"valid":false,"message":"Nur noch 2 Stück da."}"#, "Nur noch 2 Stück da."),
             (
-                #"{"valid":false,"message":"<b>\"So\" nicht</b>\nBitte.","reason":"x","decision":"proceed","code":7}"#,
-                "<b>\"So\" nicht</b>\nBitte."
+                #"{"valid":false,"message":"<b>\"So\" nicht</b> Bitte.","reason":"x","decision":"proceed","code":7}"#,
+                "<b>\"So\" nicht</b> Bitte."
             ),
             (#"{"valid":false}"#, nil), (#"{"valid":false,"message":null}"#, nil),
-            (#"{"valid":false,"message":7}"#, nil),
+            (#"{"valid":false,"message":"\u200f\u05d6\u05d4"}"#, nil),
+            (#"{"valid":false,"message":"Nur\u202e2"}"#, nil), (#"{"valid":false,"message":"Nur\u20662"}"#, nil),
+            (#"{"valid":false,"message":"So\nnicht."}"#, nil), (#"{"valid":false,"message":"So\r\nnicht."}"#, nil),
+            (#"{"valid":false,"message":"So\u2028nicht."}"#, nil),
+            (#"{"valid":false,"message":"So\u2029nicht."}"#, nil),
+            (#"{"valid":false,"message":"So\u0085nicht."}"#, nil), (#"{"valid":false,"message":"\u001b[2J"}"#, nil),
+            (#"{"valid":false,"message":"So\tnicht."}"#, nil), (#"{"valid":false,"message":"\u0000"}"#, nil),
+            (#"{"valid":false,"message":"👨‍👩‍👧‍👦 זה שלום"}"#, "👨‍👩‍👧‍👦 זה שלום"),
             (#"{"valid":false,"message":""}"#, nil), (#"{"valid":false,"message":" "}"#, nil),
             (#"{"valid":false,"message":"4111 1111 1111 1111 was declined"}"#, nil),
             (
@@ -134,6 +141,8 @@ struct MerchantCheckTests {
         arguments: [
             (200, ""), (200, "{}"), (200, "[]"), (200, "true"), (200, "not json"), (200, #"{"valid":"true"}"#),
             (200, #"{"valid":1}"#), (200, #"{"valid":null}"#), (200, #"{"valid":true"#),
+            (200, #"{"valid":false,"message":5}"#), (200, #"{"valid":false,"message":["x"]}"#),
+            (200, #"{"valid":true,"message":{}}"#), (200, #"{"valid":false,"message":false}"#),
             (200, #"{"valid":false,"valid":true}"#), (200, #"{"Valid":true}"#), (200, #"{"valid":true} {}"#),
             (201, #"{"valid":true}"#), (202, #"{"valid":true}"#), (204, ""), (400, #"{"valid":true}"#),
             (401, #"{"valid":true}"#), (404, #"{"valid":true}"#), (429, #"{"valid":true}"#),

@@ -28,6 +28,14 @@ extension ServiceHarness {
             ]) { given, _ in given })
     }
 
+    /// One period, which was due a month ago, whenever the tests run.
+    static var monthOld: [String: JSON] {
+        let day = CivilDate(of: .systemNow, in: .gmt).adding(days: -30)
+        return [
+            "startsOn": .string(day.description), "endsOn": .string(day.adding(days: 1).description), "interval": "P1Y",
+        ]
+    }
+
     /// 9.90 EUR on the last day of each month from January 2027, in Berlin, and requires that it was taken on.
     func subscription(_ card: SavedCard, _ more: [String: JSON] = [:]) async throws -> AskedSubscription {
         let reference = freshWord("member")

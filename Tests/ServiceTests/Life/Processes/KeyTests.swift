@@ -64,6 +64,21 @@ struct KeyTests {
         await lockstep.stop()
     }
 
+    @Test("a name may be as long as the database takes, and one that is longer is bad usage")
+    func names() async throws {
+        let lockstep = try await ServiceHarness.start(parts: nil)
+        // A letter of two code points, once composed and once not.
+        let (composed, parted) = ("\u{E9}", "e\u{301}")
+        for (name, status) in [
+            (String(repeating: composed, count: 128), Int32(0)), (String(repeating: parted, count: 64), 0),
+            (String(repeating: composed, count: 129), 64), (String(repeating: parted, count: 65), 64), ("", 64),
+        ] {
+            let end = try await keys(lockstep, "create", "--name", name, "--scopes", "checkouts")
+            #expect(end.status == status, "\(end.output)")
+        }
+        await lockstep.stop()
+    }
+
     @Test("when a key was last used is written down, at the latest when the process ends")
     func lastUse() async throws {
         let lockstep = try await ServiceHarness.start()

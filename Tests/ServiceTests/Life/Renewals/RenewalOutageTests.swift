@@ -71,8 +71,7 @@ struct RenewalOutageTests {
     @Test("with LOCKSTEP_RENEW_EVERY the service does it by itself")
     func byItself() async throws {
         let lockstep = try await ServiceHarness.start(["LOCKSTEP_RENEW_EVERY": "100ms"])
-        let subscription = try await lockstep.subscription(
-            try lockstep.card(), ["startsOn": "2026-01-01", "endsOn": "2026-01-02", "interval": "P1Y"])
+        let subscription = try await lockstep.subscription(try lockstep.card(), ServiceHarness.monthOld)
         #expect(try await lockstep.come(to: ["succeeded"], subscription))
         #expect(try await waitUntil { try await lockstep.status(subscription) == "ended" })
         #expect(lockstep.successes(subscription.reference) == [1: 1])

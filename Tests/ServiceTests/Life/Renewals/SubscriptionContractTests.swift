@@ -1,5 +1,6 @@
 import Basics
 import Foundation
+import Lockstep
 import PayrailsSandbox
 import TestKit
 import Testing
@@ -65,6 +66,21 @@ struct SubscriptionContractTests {
             "/v1/subscriptions", lockstep.newSubscription(subscription.reference, card), key: "another")
         #expect(second.outcome == "409 reference-exists")
         #expect(second.json["errors"]?[0]?["pointer"] == "/merchantReference")
+    }
+
+    @Test("a subscription may have begun within the last year, for shops that move here, and no earlier")
+    func anchors() async throws {
+        let card = try lockstep.card()
+        let today = CivilDate(of: .systemNow, in: .gmt)
+        for (days, isTaken) in [(0, true), (-365, true), (-368, false), (-7300, false)] {
+            let reference = freshWord("anchor")
+            let body = lockstep.newSubscription(
+                reference, card, ["startsOn": .string(today.adding(days: days).description), "maxCharges": 1])
+            let reply = try await lockstep.shop.post("/v1/subscriptions", body, key: reference)
+            #expect(reply.outcome == (isTaken ? "201" : "422 invalid"), "\(days): \(reply.text)")
+            let pointers = reply.json["errors"]?.array?.compactMap { $0["pointer"]?.string } ?? []
+            #expect(pointers == (isTaken ? [] : ["/startsOn"]))
+        }
     }
 
     @Test("changes: from the next period on, or now; what can't be changed is named")
