@@ -17,17 +17,7 @@ struct DatabaseUseTests {
     func statementLength() async throws {
         let cluster = try await PostgresCluster.startOwn(settings: ["log_min_duration_statement": "0"])
         let lockstep = try await ServiceHarness.start(cluster: cluster)
-        let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
-        let change: JSON = ["amount": lockstep.money("60.00")]
-        #expect(try await lockstep.app(order).put("\(order.path)/amount", change, version: 1).status == 200)
-        #expect(try await lockstep.gate(order.execution, as: order.token) == "proceed")
-        try lockstep.pay(order.execution)
-        #expect(try await lockstep.becomes("paid", order))
-        for (action, state) in [("capture", "captured"), ("refund", "refunded")] {
-            let path = "/v1/executions/\(order.execution)/\(action)"
-            #expect(try await lockstep.shop.post(path, key: freshWord("key")).status == 202)
-            #expect(try await lockstep.becomes(state, execution: order.execution))
-        }
+        try await lockstep.liveThrough()
         _ = try await lockstep.feed()
         _ = try await lockstep.store.retain(
             RetentionLimits(notifications: .systemNow, personalData: .systemNow, events: .systemNow))
