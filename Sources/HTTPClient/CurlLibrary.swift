@@ -16,11 +16,15 @@ enum CurlLibrary {
         guard initialized == CURLE_OK, let info = lockstep_curl_version() else {
             throw HTTPClientError(.other, detail: "libcurl can't be initialised")
         }
+        try check(version: info.pointee.version_num, features: Int(info.pointee.features))
+    }
+
+    /// The same of any libcurl.
+    static func check(version: UInt32, features: Int) throws(HTTPClientError) {
         // 7.87 brought CURLOPT_QUICK_EXIT, without which giving up on a slow name server stops every other transfer.
-        guard info.pointee.version_num >= 0x07_57_00 else {
+        guard version >= 0x07_57_00 else {
             throw HTTPClientError(.other, detail: "libcurl 7.87 or later is needed")
         }
-        let features = Int(info.pointee.features)
         let needed = [
             (CURL_VERSION_SSL, "TLS"), (CURL_VERSION_ASYNCHDNS, "an asynchronous resolver"),
             (CURL_VERSION_HTTP2, "HTTP/2"), (CURL_VERSION_THREADSAFE, "a thread-safe initialisation"),

@@ -168,8 +168,8 @@ extension PaymentStore {
             case .refused(let refusal):
                 operation.reason = refusal.code ?? refusal.kind.rawValue
                 // Sent before, it may be what runs.
-                let mayRun = try await claimed.wasSent && transaction.mayRun(operation, of: owning)
-                operation.state = mayRun ? .unknown : .failed
+                operation.state = .failed
+                if claimed.wasSent, try await transaction.mayRun(operation, of: owning) { operation.state = .unknown }
             case .unknown(let doubt):
                 operation.state = .unknown
                 operation.reason = doubt.kind.rawValue

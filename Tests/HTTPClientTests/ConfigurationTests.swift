@@ -40,7 +40,7 @@ extension HTTPClientTests {
                     let status = try String(contentsOfFile: folder + "/status", encoding: .utf8)
                     let line = status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") }
                     let blocked = line.flatMap { UInt64($0.dropFirst(7).filter { !$0.isWhitespace }, radix: 16) }
-                    for signal in [SIGPIPE, SIGTERM, SIGINT, SIGHUP] {
+                    for signal in [SIGPIPE, SIGALRM, SIGTERM, SIGINT, SIGHUP] {
                         #expect((blocked ?? 0) & (1 << UInt64(signal - 1)) != 0)
                     }
                 }

@@ -153,7 +153,7 @@ struct RetentionTests {
         await bench.stop()
     }
 
-    @Test("batches are as small as they are said to be, and what somebody holds is not waited for")
+    @Test("Q7: batches are as small as they are said to be, and what somebody holds is not waited for")
     func batches() async throws {
         let bench = try await BooksBench()
         let orders = 7

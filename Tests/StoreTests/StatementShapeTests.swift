@@ -28,10 +28,12 @@ struct StatementShapeTests {
     )
     func batches() throws {
         let batches = try Self.statements().filter { _, sql in
-            sql.contains(/(UPDATE|DELETE)[\s\S]*IN \(SELECT[\s\S]*LIMIT/)
+            sql.contains(/UPDATE [a-z_]+( AS [a-z_]+)? SET|DELETE FROM/) && sql.contains("LIMIT ")
         }
-        #expect(batches.count >= 8, "there are some to look at")
-        for (name, sql) in batches { #expect(sql.contains("FOR UPDATE SKIP LOCKED"), "\(name): \(sql)") }
+        #expect(batches.count >= 15, "there are some to look at")
+        for (name, sql) in batches {
+            #expect(sql.contains(/FOR UPDATE( OF [a-z_]+)? SKIP LOCKED/), "\(name): \(sql)")
+        }
     }
 
     @Test("Q1: what is waited for is found by an index of what waits, not of all that ever did")
@@ -51,6 +53,22 @@ struct StatementShapeTests {
         for (name, text) in try Self.texts(of: "Sources/Store", ".swift") + Self.texts(of: "sql", ".sql") {
             #expect(!text.contains(/(?i)\b(pg_notify|NOTIFY|LISTEN)\b\s*[("'a-z]/), "\(name)")
         }
+    }
+
+    @Test("M7: money is whole numbers and digits only, from the text that comes to the column that keeps it")
+    func noFractionsOfMoney() throws {
+        var count = 0
+        for folder in ["Sources/Lockstep/Money", "Sources/Payrails/Wire", "Sources/Store"] {
+            for (name, text) in try Self.texts(of: folder, ".swift") {
+                #expect(!text.contains(/\b(Double|Float|Float16|Float32|Float64|Float80|Decimal|CGFloat)\b/), "\(name)")
+                count += 1
+            }
+        }
+        #expect(count >= 40, "there is something to look at")
+        let schema = try Self.texts(of: "sql", ".sql").map(\.text).joined()
+        let columns = schema.matches(of: /\n +[a-z_]*minor +([a-z]+)/)
+        #expect(columns.count >= 15, "there are some to look at")
+        for column in columns { #expect(column.1 == "bigint", "\(column.0)") }
     }
 
     @Test("Q14: nothing calls out by Foundation's URLSession")

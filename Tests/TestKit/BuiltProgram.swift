@@ -27,8 +27,10 @@ public final class BuiltProgram: Sendable {
         }
         outputFile = FileManager.default.temporaryDirectory.appendingPathComponent("lockstep-\(UUID().uuidString)")
         let settings = environment.map { "\($0.key)=\($0.value)" }
+        // Whatever this process ignores, the program starts as from a shell.
         pid = try ChildProcess.start(
-            ["env", "-i", "PATH=/usr/bin:/bin"] + settings + [program.path] + arguments, output: outputFile.path)
+            ["env", "-i", "--default-signal=PIPE", "PATH=/usr/bin:/bin"] + settings + [program.path] + arguments,
+            output: outputFile.path)
         end = Task { [pid] in await ChildProcess.wait(for: pid) }
     }
 
@@ -51,6 +53,13 @@ public final class BuiltProgram: Sendable {
         _ name: String, _ arguments: [String], environment: [String: String]
     ) async throws -> End {
         await (try BuiltProgram(name, arguments, environment: environment)).ended()
+    }
+
+    /// A line of `/proc/PID/status` without its name: `VmRSS` has `51200 kB`. Nil once it has ended.
+    public func status(_ name: String) -> String? {
+        let text = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let line = text?.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+        return line?.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces)
     }
 
     public func signal(_ number: Int32) { kill(pid, number) }

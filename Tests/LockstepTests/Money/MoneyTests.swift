@@ -69,7 +69,7 @@ struct MoneyTests {
     }
 
     @Test(
-        "too many decimals are refused, never rounded",
+        "M9: too many decimals are refused, never rounded",
         arguments: [
             ("1.0", "JPY", 0), ("0.0", "JPY", 0), ("1.001", "EUR", 2), ("57.490", "USD", 2), ("0.000", "EUR", 2),
             ("1.0000", "KWD", 3), ("1.00000", "CLF", 4), ("8.165", "EUR", 2), ("1.00000000000000000000", "EUR", 2),
@@ -79,7 +79,7 @@ struct MoneyTests {
     }
 
     @Test(
-        "more than 15 digits in minor units are refused, however long",
+        "M9: more than 15 digits in minor units are refused, however long",
         arguments: [
             ("10000000000000", "EUR"), ("10000000000000.00", "EUR"), ("1000000000000000", "JPY"),
             ("1000000000000", "KWD"), ("100000000000", "CLF"), ("9223372036854775807", "JPY"),

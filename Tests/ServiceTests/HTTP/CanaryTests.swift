@@ -16,7 +16,7 @@ struct CanaryTests {
         "User-Agent", "X-Signature", "Cookie",
     ]
 
-    @Test("through every call, in every place: not in the log, not in the metrics", arguments: Endpoint.all)
+    @Test("P1: through every call, in every place: not in the log, not in the metrics", arguments: Endpoint.all)
     func everywhere(endpoint: Endpoint) async {
         struct Leaky: Error, CustomStringConvertible { let description: String }
         let bench = Bench([

@@ -47,7 +47,7 @@ struct InterleavingTests {
         return scene.faults
     }
 
-    @Test("between their transactions and calls, every one")
+    @Test("Q8: between their transactions and calls, every one")
     func everyOrder() async throws {
         // What the app was told at first; an app that was told of a change pays in the other test.
         let amount = try Money(value: "49.99", currencyCode: "EUR")
@@ -63,7 +63,7 @@ struct InterleavingTests {
         #expect(lockstep.deadlocks == [])
     }
 
-    @Test("within their transactions, many by chance")
+    @Test("Q8: within their transactions, many by chance")
     func withinTransactions() async throws {
         let given = ProcessInfo.processInfo.environment["LOCKSTEP_TEST_SEED"].flatMap { UInt64($0) }
         let seed = given ?? .random(in: 0...(.max))

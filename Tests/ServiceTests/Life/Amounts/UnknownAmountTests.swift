@@ -50,7 +50,9 @@ struct UnknownAmountTests {
         }
     }
 
-    @Test("unknown is 503 and shuts the gate, the next change and the next session, and the books keep the old amount")
+    @Test(
+        "L6: unknown is 503 and shuts the gate, the next change and the next session, and the books keep the old amount"
+    )
     func unknown() async throws {
         let lockstep = try await Self.alone.value
         let order = try await lockstep.order("49.99", ServiceHarness.mayUpdate)
@@ -96,7 +98,7 @@ struct UnknownAmountTests {
         #expect(try await lockstep.gate(order.execution) == "proceed")
     }
 
-    @Test("a worker finds out that it didn't happen: the books stay, the gate opens")
+    @Test("L6: a worker finds out that it didn't happen: the books stay, the gate opens")
     func didNotHappen() async throws {
         let lockstep = try await Self.withWorkers.value
         let order = try await lockstep.order()
@@ -136,7 +138,7 @@ struct UnknownAmountTests {
         #expect(try await lockstep.events(order, atLeast: 2) == ["checkout.created", "checkout.amount_changed"])
     }
 
-    @Test("a yes that changed nothing is found out: nobody pays meanwhile, then the books stay and the gate opens")
+    @Test("L6: a yes that changed nothing is found out: nobody pays meanwhile, then the books stay and the gate opens")
     func yesWithoutEffect() async throws {
         let lockstep = try await Self.withWorkers.value
         let order = try await lockstep.order()

@@ -40,9 +40,10 @@ struct AmountContractTests {
     }
 
     @Test(
-        "an amount that isn't money is 422 and changes nothing",
+        "M9: an amount that isn't money is 422 and changes nothing",
         arguments: [
-            "0", "0.00", "1.999", "-1", "1e2", "01.00", "1,00", " 1.00", "", "10000000000000000.00", ".5", "1.",
+            "0", "0.00", "1.999", "57.490", "-1", "1e2", "01.00", "1,00", " 1.00", "", "10000000000000000.00", ".5",
+            "1.",
         ])
     func notMoney(_ value: String) async throws {
         let order = try await lockstep.order()

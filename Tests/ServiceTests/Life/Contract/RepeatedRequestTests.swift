@@ -9,7 +9,7 @@ struct RepeatedRequestTests {
     private let lockstep: ServiceHarness
     init() async throws { lockstep = try await Self.shared.value }
 
-    @Test("a replay is the first answer with a client token of its own, and the first token goes on working")
+    @Test("I9: a replay is the first answer with a client token of its own, and the first token goes on working")
     func replay() async throws {
         let reference = freshWord("order")
         let shop = try lockstep.shop
@@ -45,7 +45,7 @@ struct RepeatedRequestTests {
         #expect(again.headers["Idempotent-Replayed"] == "true" && again.json == first.json)
     }
 
-    @Test("a key stands for one request: another body, another path or another method of paying is refused")
+    @Test("I9: a key stands for one request: another body, another path or another method of paying is refused")
     func reused() async throws {
         let order = try await lockstep.order()
         let shop = try lockstep.shop
@@ -61,7 +61,7 @@ struct RepeatedRequestTests {
         #expect(try await second.post(path, lockstep.newCheckout(freshWord("order")), key: key).status == 201)
     }
 
-    @Test("a key is needed, and must be of the right form")
+    @Test("I9: a key is needed, and must be of the right form")
     func form() async throws {
         let shop = try lockstep.shop
         let body = lockstep.newCheckout(freshWord("order"))
@@ -76,7 +76,8 @@ struct RepeatedRequestTests {
         #expect(try await shop.post("/v1/checkouts", body, key: String(repeating: "~", count: 255)).status == 201)
     }
 
-    @Test("thirty-two at once under one key create one execution, and whoever doesn't get it is told to come again")
+    @Test(
+        "I9: thirty-two at once under one key create one execution, and whoever doesn't get it is told to come again")
     func storm() async throws {
         let reference = freshWord("order")
         let key = freshWord("key")

@@ -2,6 +2,7 @@ import Basics
 import Foundation
 import Lockstep
 import PayrailsSandbox
+import Postgres
 import TestKit
 import Testing
 
@@ -64,7 +65,7 @@ struct AmountFailureTests {
         let (cheap, dear) = (try await lockstep.order("1.00"), try await lockstep.order("100.00"))
         #expect(cheap.execution != dear.execution)
         // Not even by hand.
-        await #expect(throws: (any Error).self) {
+        let refusal = await #expect(throws: PostgresError.self) {
             _ = try await lockstep.books.query(
                 """
                 INSERT INTO executions (id, checkout_id, ordinal, workflow_code, merchant_reference, state,
@@ -73,6 +74,7 @@ struct AmountFailureTests {
                     'payment-acceptance', 'another', 'created', 100, 'EUR', now(), now())
                 """)
         }
+        #expect(refusal?.isUniqueViolation(constraint: "executions_pkey") == true)
         try lockstep.pay(cheap.execution)
         #expect(try await lockstep.becomes("paid", cheap))
         #expect(try await lockstep.status(dear) == "open")

@@ -62,7 +62,9 @@ struct KeyFailureTests {
         let lockstep = try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "500"], parts: nil)
         try await lockstep.startService(.api)
         let order = try await lockstep.order("50.00")
-        lockstep.sandbox.add(SandboxFault(.html(status: 200), on: .lookup, times: 2, containing: order.execution))
+        // It takes effect, and twice its answer comes when nobody waits for it any more.
+        lockstep.sandbox.add(
+            SandboxFault(.delayAfter(milliseconds: 1500), on: .lookup, times: 2, containing: order.execution))
         lockstep.sandbox.add(SandboxFault(.errorBefore(status: 503), on: .getExecution, containing: order.execution))
         let change = try await lockstep.shop.put(
             "\(order.path)/amount", ["amount": lockstep.money("60.00")], version: 1)
@@ -72,19 +74,37 @@ struct KeyFailureTests {
         try await lockstep.startService(.all)
         #expect(try await waitUntil { try await lockstep.checkout(order)["amountState"] == "inStep" })
         #expect(try await lockstep.checkout(order)["amount"] == lockstep.money("60.00"))
-        let keys = lockstep.sandbox.calls(to: .lookup).filter { $0.path.contains(order.execution) }.map(\.key)
-        #expect(keys.count >= 2)
-        #expect(Set(keys).count == 1)
-        // A creation that nobody knows about is looked for by the order's reference.
+        let moves = lockstep.sandbox.calls(to: .lookup).filter { $0.path.contains(order.execution) }
+        #expect(moves.count >= 2)
+        #expect(moves.first?.faults == ["delayAfter"])
+        #expect(Set(moves.map(\.key)).count == 1)
+        await lockstep.stop()
+    }
+
+    @Test(
+        "I2, I3: a creation that was never answered is asked for again under its own key, then by its reference",
+        arguments: [SandboxFault.Kind.delayAfter(milliseconds: 1500), .errorAfter(status: 500)])
+    func sameKeyOfCreation(_ kind: SandboxFault.Kind) async throws {
+        let lockstep = try await ServiceHarness.start(["PAYRAILS_CALL_TIMEOUT_MS": "500"])
         let reference = freshWord("lost")
-        lockstep.sandbox.add(SandboxFault(.errorAfter(status: 500), on: .clientInit, containing: reference))
-        let creation = try await lockstep.shop.post(
-            "/v1/checkouts", lockstep.newCheckout(reference), key: freshWord("create"))
-        #expect([201, 503].contains(creation.status))
+        lockstep.sandbox.add(SandboxFault(kind, on: .clientInit, times: 2, containing: reference))
+        let key = freshWord("create")
+        let body = lockstep.newCheckout(reference)
+        let first = try await lockstep.shop.post("/v1/checkouts", body, key: key)
+        #expect([201, 503].contains(first.status), "\(first.text)")
         #expect(
             await waitUntil {
                 lockstep.sandbox.calls(to: .listExecutions).contains { $0.query?.contains(reference) ?? false }
             })
+        // The same request of the shop's gets a session in the end, of this order and no other.
+        #expect(
+            try await waitUntil { try await lockstep.shop.post("/v1/checkouts", body, key: key).status == 201 })
+        // A session that was made in its place has a reference of its own.
+        let creations = lockstep.sandbox.calls(to: .clientInit).filter {
+            $0.body?["merchantReference"]?.string == reference
+        }
+        #expect(creations.count >= 2)
+        #expect(Set(creations.map(\.key)).count == 1)
         #expect(lockstep.sandbox.executionIDs(merchantReference: reference).count == 1)
         await lockstep.stop()
     }
@@ -135,30 +155,50 @@ struct KeyFailureTests {
     @Test("I10: no transaction is open while Payrails is asked, and an error of the line is never a final answer")
     func nothingHeld() async throws {
         let order = try await lockstep.paidOrder("50.00")
-        lockstep.sandbox.add(SandboxFault(.delay(milliseconds: 500), on: .capture, containing: order.execution))
+        lockstep.sandbox.add(SandboxFault(.delay(milliseconds: 1000), on: .capture, containing: order.execution))
         lockstep.sandbox.add(SandboxFault(.closeAfter, on: .capture, times: 2, containing: order.execution))
         let key = freshWord("capture")
         let body: JSON = ["amount": lockstep.money("5.00"), "final": false]
         let path = "/v1/executions/\(order.execution)/capture"
         async let capture = lockstep.shop.post(path, body, key: key)
         #expect(await waitUntil { !sentKeys(.capture, order.execution).isEmpty })
-        // Others work meanwhile; none of them holds a transaction for as long as Payrails takes.
-        let oldest = try await lockstep.books.query(
-            """
-            SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::float8 < 0.4 AS short
-            FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'
-            """)
-        #expect(try oldest.first?.decode("short", as: Bool.self) == true)
+        // The call has run for a while, and still runs; no transaction is as old as it is, whatever its session does.
+        #expect(
+            try await waitUntil(.seconds(5)) {
+                guard let call = captureCall(order), call.status == nil,
+                    Timestamp.systemNow - call.time > .milliseconds(300)
+                else { return false }
+                return try await transactions(since: call.time) == 0
+            })
         let taken = try await lockstep.books.query(
             "SELECT 1 AS one FROM checkouts WHERE id = \(UUID(canonical: order.checkout)) FOR UPDATE")
         #expect(taken.count == 1)
-        let call = lockstep.sandbox.calls(to: .capture).last { $0.path.contains(order.execution) }
-        #expect(call?.status == nil, "the order could be locked while Payrails was being asked")
+        #expect(captureCall(order)?.status == nil, "the order could be locked while Payrails was being asked")
         let reply = try await capture
         #expect(reply.status == 202)
         #expect(reply.json["state"] != "failed")
         let id = try #require(reply.json["id"]?.string)
         #expect(try await lockstep.becomes("succeeded", operation: id))
+        // The same request again is told of the same capture, and takes no more money.
+        let again = try await lockstep.shop.post(path, body, key: key)
+        #expect(again.status == 202)
+        #expect(again.json["id"]?.string == id)
         #expect(lockstep.money(of: order) == .init(authorizations: 1, held: 4500, net: 500))
+    }
+
+    /// The first capture of the order that Payrails was asked for.
+    private func captureCall(_ order: Order) -> SandboxCall? {
+        lockstep.sandbox.calls(to: .capture).first { $0.path.contains(order.execution) }
+    }
+
+    /// How many transactions of others are open since this moment or longer.
+    private func transactions(since time: Timestamp) async throws -> Int {
+        let rows = try await lockstep.books.query(
+            """
+            SELECT count(*) AS found FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()
+                AND xact_start <= to_timestamp(\(time.microseconds) / 1000000.0)
+            """)
+        return try #require(rows.first).decode("found", as: Int.self)
     }
 }

@@ -29,6 +29,9 @@ final class ServedProgram: Sendable {
     /// What it has logged so far.
     var log: String { program.output }
 
+    /// See `BuiltProgram`.
+    func status(_ name: String) -> String? { program.status(name) }
+
     func signal(_ number: Int32) { program.signal(number) }
 
     /// Returns once it has ended.

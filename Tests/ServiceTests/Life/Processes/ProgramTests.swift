@@ -82,7 +82,7 @@ struct ProgramTests {
         await lockstep.stop()
     }
 
-    @Test("SIGKILL between an intent and its answer: another process finishes what was begun, once (Q3)")
+    @Test("Q3, I11: SIGKILL between an intent and its answer: another process finishes what was begun, once")
     func killed() async throws {
         let lockstep = try await ServiceHarness.start(
             [
