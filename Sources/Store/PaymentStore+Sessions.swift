@@ -121,7 +121,7 @@ extension PaymentStore {
             operation.state = .succeeded
             operation.execution = execution
             try await transaction.writeOperation(operation, dueAt: nil)
-            if isFirst || isLatest && !isOver {
+            if isFirst || isLatest && !checkout.wasPaid {
                 checkout.currentExecution = execution.id
                 if checkout.status == .failed { checkout.status = .open }
             }

@@ -71,7 +71,7 @@ struct ListTests {
             page([], #""links":{"next":"?page[after]=b"}"#), .html(502),
         ])
         let client = PayrailsClient(.test, transport: transport)
-        #expect(await client.findExecutions(merchantReference: "o").doubt?.kind == .serverError)
+        #expect(await client.findExecutions(merchantReference: "o").doubt?.kind == .connectionLost)
     }
 
     @Test(
@@ -252,7 +252,8 @@ struct InstrumentTests {
             (HTTPClientResponse.json(200, #"{"success":true}"#), Expected.done), (.json(204, ""), .done),
             (.json(200, #"{"success":false}"#), .refused(.rejected)), (.json(200, "{}"), .unknown(.unreadable)),
             (.json(200, ""), .unknown(.unreadable)), (.html(200), .unknown(.unreadable)),
-            (.json(404, Samples.error("request.not-found")), .refused(.notFound)), (.html(502), .unknown(.serverError)),
+            (.json(404, Samples.error("request.not-found")), .refused(.notFound)),
+            (.html(502), .unknown(.connectionLost)),
         ] {
             let client = PayrailsClient(.test, transport: ScriptedTransport([answer]))
             #expect(OutcomeTableTests.kind(await client.deleteInstrument(id, key: key)) == expected)

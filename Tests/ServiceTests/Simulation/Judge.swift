@@ -17,6 +17,8 @@ struct Judge {
     private let charges: [Period]
     private let paidEvents: [String: Int]
     private let dead: Int
+    /// What a person is told to look at.
+    private let discrepancies: [String]
 
     /// What happened to the money of one execution, in minor units.
     private struct Balance {
@@ -82,6 +84,13 @@ struct Judge {
         dead =
             try await books.query("SELECT count(*) AS dead FROM notification_outcomes WHERE state = 'dead'")
             .first?.decode("dead", as: Int.self) ?? 0
+        // What waits for its final state may: nobody answers for ever a challenge that was left.
+        discrepancies = try await books.query(
+            """
+            SELECT concat_ws(', ', class, merchant_reference, execution_id, here, there) AS open FROM discrepancies
+            WHERE state = 'open' AND class <> 'overdue-final-state'
+            """
+        ).map { try $0.decode("open", as: String.self) }
         var ledger: [String: Balance] = [:]
         for entry in simulation.sandbox.ledger {
             var balance = ledger[entry.executionID] ?? Balance()
@@ -105,6 +114,7 @@ struct Judge {
         for order in orders {
             if let found = try await self.findings(about: order) { findings += found }
         }
+        findings += discrepancies.map { "left for a person: \($0)" }
         if dead > 0 { findings.append("\(dead) notifications are dead") }
         return findings
     }
