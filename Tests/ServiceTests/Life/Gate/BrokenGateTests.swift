@@ -65,6 +65,8 @@ struct BrokenGateTests {
         asking.write("POST /v1/pre-payment HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(order.token)\r\n")
         let other = try RawClient(port: port)
         other.write("GET \(order.path) HTTP/1.1\r\nHost: a\r\n")
+        // By the time that this is answered, what was written before has been read: neither connection is an idle one.
+        #expect(try await lockstep.status(order) == "open")
         async let stopped: Void = lockstep.stopServices()
         #expect(await waitUntil { (try? RawClient(port: port)) == nil })
         asking.write("Content-Type: application/json\r\nContent-Length: \(body.bytes.count)\r\n\r\n\(body.text)")
