@@ -12,11 +12,14 @@ struct GateRun {
     func run() async throws -> Bool {
         raiseDescriptorLimit()
         let rate = options.number("rate", 2000)
-        let count = rate * options.number("seconds", 10)
+        let seconds = options.number("seconds", 10)
+        let count = rate * seconds
+        // What wrk asks about: a tenth more than it comes to, since it paces itself only about.
+        let others = (count + rate)..<(count + rate + count * 11 / 10 / 2 * 2)
         // Nobody pays what is asked about here, so that the workers would look into all of it.
         let rig = try await Rig(options, serve: ["serve", "--no-workers"])
         let books = Books(options.database)
-        try await books.makeExecutions(0..<(count + rate))
+        try await books.makeExecutions(0..<others.upperBound)
         await books.close()
 
         var probes = PreparedRequests()
@@ -32,6 +35,12 @@ struct GateRun {
         let again = try load(rig, rate: rate, connections: 64, "proceed").run(questions, atMost: .seconds(600))
         report("asked again", again, base)
         var isGood = [first, again].allSatisfy { $0.found == count && perMille(of: $0) >= 999 }
+        let wrk = WrkLoad(port: rig.service.port, key: rig.key, connections: 128, rate: rate)
+        for what in ["for the first time", "again"] {
+            let result = try wrk.run(about: others, seconds: seconds)
+            report("asked \(what), by wrk", result)
+            isGood = isGood && result.failures == 0 && result.within >= 99.9
+        }
         if let stop = options.stop { isGood = try measureStopped(rig, stop, rate, questions) && isGood }
         await rig.stop()
         return isGood
@@ -74,6 +83,13 @@ struct GateRun {
     /// How many of 1,000 were within the limit.
     private func perMille(of result: LoadResult) -> Int {
         result.latencies.count { $0 <= Self.limit } * 1000 / max(1, result.accepted + result.refused)
+    }
+
+    private func report(_ what: String, _ result: WrkLoad.Result) {
+        tell(
+            "\(what): \(result.perSecond) a second, \(String(format: "%.3f", result.within)) of 100 within "
+                + "\(Self.limit.milliseconds); p50 \(result.median) ms, p99.9 \(result.thousandth) ms, longest "
+                + "\(result.longest) ms; \(result.proceeds) of \(result.asked) proceed, \(result.failures) failed")
     }
 
     private func report(_ what: String, _ result: LoadResult, _ base: LoadResult) {
