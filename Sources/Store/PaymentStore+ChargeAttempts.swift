@@ -92,6 +92,8 @@ extension PaymentStore {
             else { throw CorruptRow(table: "operations", detail: "a planned execution is gone") }
             // Another one sent it in the meantime: then it goes on.
             guard !operation.state.isFinal, operation.attempts == planned.operation.attempts else { return charge }
+            try await transaction.resolveDiscrepancies(
+                of: operation, about: .other(charge.subscription?.uuid ?? charge.id.uuid))
             let attempt = charge.attempts.first { $0.number == planned.attempt.number }
             guard let attempt, attempt.outcome.isUndecided else {
                 // Another attempt has paid meanwhile: there is none to come.

@@ -134,12 +134,15 @@ extension Transaction {
         return true
     }
 
-    /// What became of an operation that belongs to no order is known: then nothing about it is open any more.
-    func resolveDiscrepancies(of operation: PaymentOperation) async throws {
+    /// What became of an operation is known: then nothing about it is open any more. Where an order or a charge is settled
+    /// with it, that does the same.
+    ///
+    /// - Parameter subject: whose events are told one after the other; nil: of one that belongs to no order.
+    func resolveDiscrepancies(of operation: PaymentOperation, about subject: EventSubject? = nil) async throws {
         let open = try await lockDiscrepancies(of: operation.id).filter { $0.state == .open }
         guard !open.isEmpty else { return }
         var changes = SettlementChanges(now: now, policy: policy, identifiers: identifiers)
-        for discrepancy in open { changes.resolve(discrepancy, about: operation.subject) }
+        for discrepancy in open { changes.resolve(discrepancy, about: subject ?? operation.subject) }
         try await write(Decision(changes: changes))
     }
 

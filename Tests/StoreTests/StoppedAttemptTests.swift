@@ -112,6 +112,23 @@ struct StoppedAttemptTests {
         await bench.stop()
     }
 
+    @Test("what nobody could find out for a day and never was is withdrawn, and no person looks for it any longer")
+    func withdrawnAfterADay() async throws {
+        let bench = try await RenewalBench()
+        let planned = try #require(try await bench.renew())
+        try await bench.take(
+            .answered(
+                planned.operation, of: planned.charge.id, number: 1,
+                .unknown(Doubt(kind: .serverError, detail: "HTTP 500"))))
+        bench.wait(.seconds(86_401))
+        #expect(try await bench.store.openAgedDiscrepancies(limit: 10) == 1)
+        #expect(try await bench.store.withdrawAttempt(planned, seconds: nil).attempts.isEmpty)
+        let open = try await bench.store.listDiscrepancies(state: .open, kind: nil, after: nil, limit: 10)
+        #expect(open.isEmpty)
+        #expect(try await bench.told("discrepancy.resolved") == 1)
+        await bench.stop()
+    }
+
     @Test("a card that can't be charged any more makes the period wait, and burns nothing")
     func unusable() async throws {
         let bench = try await RenewalBench(RenewalPlan.Rules(dunning: try RenewalBench.schedule(limit: 1)))
