@@ -101,6 +101,68 @@ struct RepeatedOpeningTests {
         await bench.stop()
     }
 
+    @Test("a charge and a subscription, too, are known by their key as long as that is kept")
+    func forgottenKeysOfOthers() async throws {
+        let bench = try await BooksBench()
+        let (instrument, request) = (
+            InstrumentID(UUID()), PaymentStore.RequestIdentity(credential: UUID(), key: "k")
+        )
+        let amount = try Money(value: "9.90", currencyCode: "EUR")
+        let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
+        let charge = NewCharge(
+            merchantReference: freshWord("charge"), holderReference: "cust_77", instrument: instrument,
+            workflowCode: "payment-acceptance", amount: amount, expiryPolicy: .block, meta: nil, request: request)
+        let subscription = NewSubscription(
+            merchantReference: freshWord("member"), holderReference: "cust_77", instrument: instrument,
+            workflowCode: "payment-acceptance", amount: amount, interval: try BillingInterval("P1M"),
+            startsOn: CivilDate(of: bench.hand.now, in: berlin), timezone: berlin, endsOn: nil, maxCharges: nil,
+            expiryPolicy: .block, meta: nil, request: request)
+        func words() async throws -> [String] {
+            let first =
+                switch try await bench.store.openCharge(charge) {
+                case .opened: "opened"
+                case .known: "known"
+                case .referenceTaken: "taken"
+                }
+            let second =
+                switch try await bench.store.openSubscription(subscription) {
+                case .opened: "opened"
+                case .known: "known"
+                case .referenceTaken: "taken"
+                }
+            return [first, second]
+        }
+        #expect(try await words() == ["opened", "opened"])
+        bench.wait(.seconds(48 * 3600))
+        #expect(try await words() == ["known", "known"])
+        bench.wait(.seconds(1))
+        #expect(try await words() == ["taken", "taken"])
+        await bench.stop()
+    }
+
+    @Test("who hears late that the session is there hands it out only while it is the current one, over its amount")
+    func finishedAgain() async throws {
+        let bench = try await BooksBench()
+        let planned = try await bench.planned(freshWord("order"))
+        let session = bench.session(planned)
+        let execution = session.execution.reference.id
+        #expect(try await bench.store.finishSession(planned, session)?.execution == execution)
+        #expect(try await bench.store.finishSession(planned, session)?.execution == execution)
+        let move = try await bench.store.beginMove(
+            of: planned.checkout.id, to: try Money(value: "60.00", currencyCode: "EUR"), basketVersion: nil, version: 1,
+            execution: nil, by: .merchant, owner: UUID())
+        guard case .planned(let change) = move else { return #expect(Bool(false), "\(move)") }
+        #expect(try await bench.store.finishSession(planned, session) == nil, "the amount is moving")
+        _ = try await bench.store.finishMove(change, .applied)
+        #expect(try await bench.store.finishSession(planned, session) == nil, "it was made for another amount")
+        let next = try await bench.store.renewSession(
+            of: planned.checkout.id, isExpired: true, asked: [execution], owner: UUID())
+        guard case .planned(let second) = next else { return #expect(Bool(false), "\(next)") }
+        _ = try await bench.finished(second)
+        #expect(try await bench.store.finishSession(planned, session) == nil, "another one is current")
+        await bench.stop()
+    }
+
     @Test("the old page pays while another session is being made: that one is neither current nor handed out")
     func paidMeanwhile() async throws {
         let bench = try await BooksBench()

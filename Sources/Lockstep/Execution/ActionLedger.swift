@@ -118,14 +118,25 @@ struct ActionLedger {
         var rest = statuses.sorted { ($0.at, $0.success ? 1 : 0) < ($1.at, $1.success ? 1 : 0) }
         for (entry, place) in toldInOrder() {
             let told = entries[entry].told[place]
-            guard let match = rest.lastIndex(where: { $0.success == told.success && $0.at <= told.at.uncut }) else {
-                continue
+            let match = rest.lastIndex { status in
+                status.success == told.success && status.at <= told.at.uncut && !isOfAnother(status, than: entry)
             }
+            guard let match else { continue }
             entries[entry].told[place].at = rest[match].at
             rest.remove(at: match)
         }
         guess(from: &rest)
         anonymous = rest.filter(\.success).map(\.at)
+    }
+
+    /// Whether a status is from before an action was asked for, and from after another was whose result nobody told. Its
+    /// own may not have been read yet.
+    private func isOfAnother(_ status: Result, than entry: Int) -> Bool {
+        guard let askedAt = entries[entry].requestedAt, status.at.uncut < askedAt else { return false }
+        return entries.indices.contains { other in
+            other != entry && entries[other].told.isEmpty
+                && entries[other].requestedAt.map { $0 <= status.at.uncut } ?? false
+        }
     }
 
     /// Takes out of the statuses what is put down to actions whose result nobody told.

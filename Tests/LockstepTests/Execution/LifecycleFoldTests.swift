@@ -75,6 +75,19 @@ struct LifecycleFoldTests {
             facts.actions["c1"] == ActionResult(action: "capture", success: true, amount: S.money(2000), reason: nil))
     }
 
+    @Test("a result whose own status wasn't read yet takes none from a capture that only a status tells of")
+    func statusOfAnother() {
+        let known = [
+            authorized, S.requested("capture", 9, minor: 2000, id: "c1"), S.status("captureSuccessful", 11),
+            S.requested("capture", 16, minor: 3000, id: "c2"), S.completed("capture", 18, minor: 3000, id: "c2"),
+        ]
+        for facts in [known, known + [S.status("captureSuccessful", 18)]] {
+            let picture = ExecutionPicture(of: facts)
+            #expect(picture.captured == S.money(5000))
+            #expect(picture.actions["c1"]?.success == true && picture.actions["c2"]?.success == true)
+        }
+    }
+
     @Test("a status from before a capture was asked for is another capture's")
     func statusBeforeRequest() {
         let facts = picture(

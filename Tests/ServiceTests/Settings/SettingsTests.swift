@@ -215,6 +215,8 @@ struct SettingsTests {
         #expect(try read(["LOCKSTEP_UNRESOLVED_AFTER": "90m"]).rules.unresolvedAfter == .seconds(5400))
         #expect(try read(["LOCKSTEP_OVERDUE_AFTER": "7d"]).rules.overdueAfter == .seconds(604_800))
         #expect(try read(["LOCKSTEP_HEAL_UNKNOWN": "500ms, 1s"]).work.healUnknown == [.milliseconds(500), .seconds(1)])
+        let kept = try read(["LOCKSTEP_RETAIN_IDEMPOTENCY_DAYS": "5"]).storePolicy().requestKeyLife
+        #expect(kept == .seconds(5 * 86_400), "a key stands for its request as long as it is kept")
         for wrong in ["60", "1x", "-1s", "1.5h", "0s", "1h30m", " 1h", "1 h", "h", "٣s", "99999999999999s"] {
             #expect(faults(["LOCKSTEP_UNRESOLVED_AFTER": wrong]) == ["LOCKSTEP_UNRESOLVED_AFTER"], "\(wrong)")
         }

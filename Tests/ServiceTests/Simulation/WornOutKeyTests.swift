@@ -20,6 +20,24 @@ import Testing
         await harness.stop()
     }
 
+    @Test("an effect that comes after its 5xx came back twice is found by the look before the next sending")
+    func effectAfterTheError() async throws {
+        // Nothing else looks in between, and nobody tells.
+        let harness = try await ServiceHarness.start([
+            "LOCKSTEP_HEAL_UNKNOWN": "50ms,100ms,3s,3s", "LOCKSTEP_HEAL_PENDING": "1h",
+        ])
+        let order = try await harness.paidOrder("49.99")
+        harness.sandbox.add(SandboxNotificationFault(.lost, action: "capture", times: nil))
+        harness.sandbox.add(
+            SandboxFault(.lateEffect(status: 500, milliseconds: 1000), on: .capture, containing: order.execution))
+        let operation = try await capture(order, "20.00", harness)
+        #expect(try await harness.becomes("succeeded", operation: operation))
+        #expect(harness.sandbox.ledgerTotals(order.reference)?.capturedMinor == 2000)
+        let calls = harness.sandbox.calls(to: .capture)
+        #expect(calls.count == 2 && Set(calls.map(\.key)).count == 1, "\(calls.map(\.key))")
+        await harness.stop()
+    }
+
     @Test("a capture whose 5xx hides its effect, and whose notifications are lost, is told by the payment's figures")
     func storedWithEffect() async throws {
         let harness = try await ServiceHarness.start()
