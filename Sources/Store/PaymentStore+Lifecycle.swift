@@ -156,10 +156,17 @@ extension PaymentStore {
             var dueAt: Timestamp? = transaction.nextLook(after: operation.attempts)
             switch answer {
             case .acknowledged(let acknowledgement):
-                operation.state = .acknowledged
-                operation.actionID = acknowledgement.actionID
-                operation.reason = nil
-                dueAt = transaction.now + policy.healing.pending.delay(before: 1, jitter: 0)
+                if try await transaction.isTaken(acknowledgement.actionID, byOtherThan: operation) {
+                    // What this one did was put down to another of its kind and amount of which nobody knew either: one of
+                    // the two is still to be done.
+                    operation.renewKey(IdempotencyKey(identifiers.next()))
+                    dueAt = transaction.lookBeforeSending(operation)
+                } else {
+                    operation.state = .acknowledged
+                    operation.actionID = acknowledgement.actionID
+                    operation.reason = nil
+                    dueAt = transaction.now + policy.healing.pending.delay(before: 1, jitter: 0)
+                }
                 let fact = Fact(
                     kind: .action, action: operation.kind.rawValue, actionID: acknowledgement.actionID,
                     phase: .requested, amount: operation.amount,
@@ -194,12 +201,8 @@ extension PaymentStore {
     public func rekeyLifecycle(_ claimed: ClaimedOperation) async throws {
         try await transact { transaction in
             guard var operation = try await transaction.lockUntouched(claimed) else { return }
-            operation.key = IdempotencyKey(identifiers.next())
-            operation.reason = PaymentOperation.rekeyed
-            operation.sentAt = nil
-            // An effect may come to light some time after its 5xx: not before the third step of patience, a minute.
-            try await transaction.writeOperation(
-                operation, dueAt: transaction.nextLook(after: max(3, operation.attempts)))
+            operation.renewKey(IdempotencyKey(identifiers.next()))
+            try await transaction.writeOperation(operation, dueAt: transaction.lookBeforeSending(operation))
         }
     }
 
@@ -262,6 +265,23 @@ extension Transaction {
         }
     }
 
+    /// When it is looked for again before it is sent under a new key. An effect may come to light some time after its 5xx:
+    /// not before the third step of patience, a minute.
+    fileprivate func lookBeforeSending(_ operation: PaymentOperation) -> Timestamp {
+        nextLook(after: max(3, operation.attempts))
+    }
+
+    /// Whether an action of the provider's was found to be another operation's.
+    fileprivate func isTaken(_ actionID: String?, byOtherThan operation: PaymentOperation) async throws -> Bool {
+        guard let actionID, let execution = operation.execution?.id else { return false }
+        return try await !query(
+            """
+            SELECT 1 AS one FROM operations WHERE execution_id = \(execution.uuid) AND action_id = \(actionID)
+                AND kind = \(operation.kind.rawValue) AND state = 'succeeded' AND id <> \(operation.id.uuid)
+            """
+        ).isEmpty
+    }
+
     /// Whether something of its kind is under way at the provider that no operation is known to be.
     fileprivate func mayRun(_ operation: PaymentOperation, of owner: ExecutionOwner) async throws -> Bool {
         try await readExecutions(of: owner).first { $0.execution.id == operation.execution?.id }?
@@ -287,5 +307,15 @@ extension StoredExecution {
             Set(statuses.filter { $0.code == kind.rawValue + result }.map(\.at)).count
         }
         return count("Requested") > count("Successful") + count("Failed")
+    }
+}
+
+extension PaymentOperation {
+    /// The intent is to be sent under another key, after another look; until then facts may still decide it.
+    fileprivate mutating func renewKey(_ key: IdempotencyKey) {
+        self.key = key
+        state = .unknown
+        reason = Self.rekeyed
+        sentAt = nil
     }
 }

@@ -70,6 +70,45 @@ struct LateEffectTests {
         await bench.stop()
     }
 
+    @Test(
+        "one refund comes to light of two alike that nobody knew about: each is done once, whichever was taken for it")
+    func twoAlike() async throws {
+        let bench = try await BooksBench()
+        let order = try await bench.order()
+        try await bench.pay(order)
+        try await bench.store.learn([try bench.completed("capture", id: "capture")], about: order.execution)
+        var begun: [ClaimedOperation] = []
+        for _ in 0..<2 {
+            guard
+                case .begun(let claimed) = try await bench.store.beginLifecycle(
+                    .refund, of: order.execution, amount: Self.ten, isFinal: nil, reason: nil, request: nil,
+                    owner: UUID())
+            else { return #expect(Bool(false), "not begun") }
+            _ = try await bench.store.recordLifecycle(claimed, .unknown(Doubt(kind: .timedOut, detail: "no answer")))
+            begun.append(claimed)
+            bench.wait(.seconds(1))
+        }
+        try await bench.store.learn([refunded(bench)], about: order.execution)
+        #expect(try await bench.store.readOperation(begun[0].operation.id)?.state == .succeeded)
+        #expect(try await bench.store.readOperation(begun[1].operation.id)?.state == .unknown)
+        // It was the second one's.
+        let answer = Acknowledgement(actionID: "late", executedAt: nil)
+        let second = try await bench.store.recordLifecycle(begun[1], .acknowledged(answer))
+        #expect(second.isRekeyed && second.actionID == nil && second.key != begun[1].operation.key)
+        bench.wait(.seconds(70))
+        let claimed = try #require(try await bench.store.claimOperations(limit: 5, owner: UUID()).first)
+        #expect(claimed.operation.id == second.id)
+        #expect(try await bench.store.confirmRekeyed(claimed))
+        _ = try await bench.store.recordLifecycle(
+            claimed, .acknowledged(Acknowledgement(actionID: "own", executedAt: nil)))
+        let own = Fact(
+            kind: .action, action: "refund", actionID: "own", phase: .completed, success: true, amount: Self.ten,
+            at: bench.hand.now, source: .notification)
+        try await bench.store.learn([own], about: order.execution)
+        #expect(try await bench.store.readOperation(second.id)?.state == .succeeded)
+        await bench.stop()
+    }
+
     @Test("a refusal of the second sending isn't told to be the end while the first one may be what runs")
     func refusedWhileRunning() async throws {
         let bench = try await BooksBench()
