@@ -241,10 +241,8 @@ private struct TakenSteps {
             if isUnsent { known.sentAt = nil }
             dueAt = max(dueAt, transaction.now + .seconds(seconds ?? 0))
         case .wornOut:
-            known.key = IdempotencyKey(transaction.identifiers.next())
-            known.state = .unknown
-            known.reason = nil
-            known.sentAt = nil
+            known.renewKey(IdempotencyKey(transaction.identifiers.next()))
+            dueAt = transaction.lookBeforeSending(known)
         case .abandoned(let wanted):
             let stopped = stopReason(of: owner).map { ChargeSettlement.Abandonment.skip(reason: $0.rawValue) }
             let end = stopped ?? wanted

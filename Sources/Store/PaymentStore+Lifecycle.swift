@@ -182,6 +182,8 @@ extension PaymentStore {
                 operation.reason = doubt.kind.rawValue
             case .later(let seconds):
                 operation.state = .prepared
+                // Nothing is sent under a new key without a look right before it.
+                if claimed.operation.isRekeyed { operation.renewKey(operation.key) }
                 if let seconds { dueAt = transaction.now + .seconds(seconds) }
             }
             try await transaction.writeOperation(operation, dueAt: dueAt)
@@ -266,8 +268,8 @@ extension Transaction {
     }
 
     /// When it is looked for again before it is sent under a new key. An effect may come to light some time after its 5xx:
-    /// not before the third step of patience, a minute.
-    fileprivate func lookBeforeSending(_ operation: PaymentOperation) -> Timestamp {
+    /// not before the third step of patience, a minute by default.
+    func lookBeforeSending(_ operation: PaymentOperation) -> Timestamp {
         nextLook(after: max(3, operation.attempts))
     }
 
@@ -282,7 +284,7 @@ extension Transaction {
         ).isEmpty
     }
 
-    /// Whether something of its kind is under way at the provider that no operation is known to be.
+    /// Whether something of its kind is under way at the provider, by whatever operation.
     fileprivate func mayRun(_ operation: PaymentOperation, of owner: ExecutionOwner) async throws -> Bool {
         try await readExecutions(of: owner).first { $0.execution.id == operation.execution?.id }?
             .runs(operation.kind) ?? false
@@ -312,7 +314,7 @@ extension StoredExecution {
 
 extension PaymentOperation {
     /// The intent is to be sent under another key, after another look; until then facts may still decide it.
-    fileprivate mutating func renewKey(_ key: IdempotencyKey) {
+    mutating func renewKey(_ key: IdempotencyKey) {
         self.key = key
         state = .unknown
         reason = Self.rekeyed

@@ -62,7 +62,9 @@ extension PaymentStore {
                 if let held {
                     guard current.execution.state.isInFlight else {
                         // The payment has ended: at the next look the change is settled, and that is now.
-                        try await transaction.writeOperation(held, dueAt: transaction.now)
+                        if let free = try await transaction.lockOperation(held.id), free.isHeldByPayment {
+                            try await transaction.writeOperation(free, dueAt: transaction.now)
+                        }
                         return .refused(.amountUnconfirmed)
                     }
                     checkout = try await transaction.giveUp(held, of: checkout)

@@ -30,11 +30,13 @@ extension SettlementChanges {
         let settled = settlement.charge
         let about = EventSubject.other(settled.subscription?.uuid ?? settled.id.uuid)
         var readNow: Set<ExecutionID> = []
+        var held: Set<ExecutionID> = []
         for effect in settlement.effects {
             switch effect {
             case .cancel(let id, let reason):
                 cancel(id, reason, of: .charge(charge.id), in: &stored, unless: operations.cancelling)
             case .read(let id): readNow.insert(id)
+            case .held(let id): held.insert(id)
             case .event(let type):
                 events.append(
                     Event(
@@ -52,7 +54,9 @@ extension SettlementChanges {
                 execution, of: .charge(charge.id), about: about, readNow: readNow.contains(execution.execution.id),
                 isInDoubt: attempt?.outcome == .unknown)
         }
-        judge(.init(settled), of: .charge(charge.id), about: about, stored, operations.open, known.discrepancies)
+        judge(
+            .init(settled), of: .charge(charge.id), about: about, stored, operations.open, held: held,
+            known.discrepancies)
         tellFailures(operations.failures, about: about)
         return settled
     }

@@ -110,7 +110,7 @@ struct OutcomeTableTests {
         Row(503, Samples.error("service.unavailable"), change: .unknown(.serverError)),
         Row(504, "", change: .unknown(.connectionLost)),
         Row(520, html, change: .unknown(.connectionLost)),
-        Row(599, "{}", change: .unknown(.connectionLost)),
+        Row(599, "{}", change: .unknown(.serverError)),
     ]
 
     @Test("a refund and a read make of an answer what the table says", arguments: rows)

@@ -181,6 +181,49 @@ struct LateEffectTests {
         await bench.stop()
     }
 
+    @Test("turned away under its new key, it is looked for again before the next sending, and facts still decide it")
+    func turnedAway() async throws {
+        let bench = try await BooksBench()
+        let (order, operation) = try await rekeyed(bench)
+        bench.wait(.seconds(70))
+        let claimed = try #require(try await bench.store.claimOperations(limit: 5, owner: UUID()).first)
+        #expect(try await bench.store.confirmRekeyed(claimed))
+        #expect(try await bench.store.recordLifecycle(claimed, .later(seconds: 1)).isRekeyed)
+        bench.wait(.seconds(2))
+        try await bench.store.learn([refunded(bench)], about: order.execution)
+        #expect(try await bench.store.readOperation(operation.id)?.state == .succeeded)
+        await bench.stop()
+    }
+
+    @Test("a charge that was authorized for another amount is a person's to look at")
+    func chargedOtherwise() async throws {
+        let bench = try await RenewalBench()
+        let authorization = try await bench.attempt()
+        try await bench.store.learn(
+            [
+                Fact(
+                    kind: .action, action: "authorize", actionID: "a1", phase: .completed, success: true,
+                    amount: try Money(value: "5.00", currencyCode: "EUR"), at: bench.store.now, source: .notification)
+            ], about: authorization.execution.id)
+        #expect(try await bench.charge.state == .unknown)
+        let open = try await bench.store.listDiscrepancies(state: .open, kind: nil, after: nil, limit: 10)
+        #expect(open.map(\.cause.kind) == [.amountMismatch])
+        await bench.stop()
+    }
+
+    @Test("an authorization that failed twice with a kept error waits a minute for its new key")
+    func rekeyedAuthorization() async throws {
+        let bench = try await RenewalBench()
+        let authorization = try await bench.attempt()
+        try await bench.answer(authorization, .wornOut)
+        bench.wait(.seconds(59))
+        #expect(try await bench.store.claimOperations(limit: 5, owner: UUID()).isEmpty)
+        bench.wait(.seconds(10))
+        let claimed = try #require(try await bench.store.claimOperations(limit: 5, owner: UUID()).first)
+        #expect(claimed.operation.isRekeyed && claimed.operation.key != authorization.operation.key)
+        await bench.stop()
+    }
+
     @Test("lines that don't add up to the amount any more are left out of the next session, all else stays")
     func lines() async throws {
         let bench = try await BooksBench()

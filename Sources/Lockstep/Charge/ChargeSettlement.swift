@@ -19,6 +19,8 @@ public struct ChargeSettlement: Sendable {
         case cancel(ExecutionID, CancelReason)
         /// The amount of a success isn't known; read the execution.
         case read(ExecutionID)
+        /// Something was authorized for another amount than the attempt's, and a person must look.
+        case held(ExecutionID)
         case event(EventType)
     }
 
@@ -119,13 +121,16 @@ public struct ChargeSettlement: Sendable {
 
     private mutating func judgePaid(_ index: Int, _ picture: ExecutionPicture) {
         let attempt = charge.attempts[index]
+        // Nobody asked for it: a person must look.
+        if let authorized = picture.authorized, authorized != attempt.amount, let id = attempt.execution {
+            effects.append(.held(id))
+        }
         if picture.paidAmount == attempt.amount || attempt.outcome == .succeeded {
             set(index, .succeeded)
         } else if picture.authorized == nil {
             if let id = attempt.execution { effects.append(.read(id)) }
             keepOpen(index, .unknown, "amount-unknown")
         } else {
-            // Nobody asked for it: a person must look.
             keepOpen(index, .unknown, "amount-mismatch")
         }
     }

@@ -61,7 +61,7 @@ public struct Checkout: Hashable, Sendable {
 /// What a client token may do to the amount. A merchant key isn't bound by it.
 public struct AmountPolicy: Hashable, Sendable {
     public let clientMayUpdate: Bool
-    /// Inclusive bounds in minor units of the checkout's currency; nil: none.
+    /// Inclusive bounds, of the currency that they were given in; nil: none.
     public let minimum: Money?
     public let maximum: Money?
 

@@ -30,7 +30,7 @@ import Lockstep
 /// | a 4xx whose reason leaves open what the payment provider did, like `workflow.action.failed` after its time-out | unknown `serverError` | same |
 /// | any other 4xx, JSON or not | refused `rejected` | same |
 /// | a 4xx that isn't Payrails' own, 401 or 429, to a request that was sent twice | unknown `connectionLost` | as above |
-/// | 5xx with Payrails' own code | unknown `serverError` | same |
+/// | 5xx with Payrails' own JSON | unknown `serverError` | same |
 /// | 5xx of something in between, which Payrails keeps under no key | unknown `connectionLost` | same |
 enum OutcomeTable {
     enum Verdict: Equatable {
@@ -46,7 +46,7 @@ enum OutcomeTable {
         case 400...499:
             // A code can only add doubt to a 4xx: it says that the request got further than the status tells.
             if let doubt = problem?.doubt { return .unknown(doubt) }
-        case 500...599: return .unknown(problem?.code == nil ? .connectionLost : .serverError)
+        case 500...599: return .unknown(problem == nil ? .connectionLost : .serverError)
         default: return .unknown(.unreadable)
         }
         switch status {

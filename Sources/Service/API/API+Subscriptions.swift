@@ -10,6 +10,11 @@ extension API {
         if let opening = try await store.findSubscription(new.merchantReference, by: new.request) {
             return try created(opening)
         }
+        // Not before: what was opened by the same request yesterday is known by it.
+        let earliest = CivilDate(of: clock.now(), in: .gmt).adding(days: -Self.longestPastDays)
+        guard new.startsOn >= earliest else {
+            throw Problem.invalid("/startsOn", "must not be more than \(Self.longestPastDays) days ago")
+        }
         try await check(new.instrument, of: new.holderReference)
         return try created(try await store.openSubscription(new))
     }
@@ -20,15 +25,12 @@ extension API {
 
     private func newSubscription(_ request: Request) throws -> NewSubscription {
         let identity = try request.identity()
-        let earliest = CivilDate(of: clock.now(), in: .gmt).adding(days: -Self.longestPastDays)
         return try request.read { body in
             let reference = body.reference("merchantReference")
             if reference.contains(options.references.separator) {
                 body.fault("merchantReference", "must not contain \"\(options.references.separator)\"")
             }
-            // What is missing or no day is told to be that alone.
-            let startsOn = body.parsed("startsOn", standIn: earliest, TextForm.dateWording, TextForm.date)
-            if startsOn < earliest { body.fault("startsOn", "must not be more than \(Self.longestPastDays) days ago") }
+            let startsOn = body.date("startsOn")
             let endsOn = body.optional.date("endsOn")
             if let endsOn, endsOn < startsOn { body.fault("endsOn", "must not be before startsOn") }
             return NewSubscription(

@@ -153,6 +153,11 @@ public struct ChargeRunner: Sendable {
         }
         guard try await goesOn(planned.operation, planned.charge, planned.attempt) else { return }
         let isOnlyCreated = seen.snapshot.facts.allSatisfy(\.isCreation)
+        // Under a new key it is sent only where nothing at all is seen of the one before.
+        if planned.operation.isRekeyed, !isOnlyCreated {
+            _ = try await record(planned, .later(seconds: nil))
+            return
+        }
         if orchestrator.isKept(planned.operation) {
             // It may never have been sent: then its card must still be good. Whether it was, nobody knows yet.
             if isOnlyCreated {

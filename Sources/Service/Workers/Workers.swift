@@ -42,7 +42,6 @@ public struct Workers: Sendable {
         public var concurrency = 8
         /// How many subscriptions a run deals with at once.
         public var renewalConcurrency = 8
-        /// For how long a caller's idempotency key is kept; the contract says 24 hours at least.
 
         public init() {}
     }

@@ -66,7 +66,12 @@ struct ChargeSettlementTests {
     func amounts() {
         let charge = S.charge(.processing, S.attempt(1, execution: 1))
         let other = settle(charge, S.charged(1, S.completed("authorize", 10, minor: 1500)))
-        #expect(other.charge.state == .unknown && other.charge.reason == "amount-mismatch" && other.effects.isEmpty)
+        #expect(other.charge.state == .unknown && other.charge.reason == "amount-mismatch")
+        #expect(other.effects == [.held(S.execution(1))], "a person hears of it")
+        // It was taken for a success by what the execution showed as a whole; what is told of the payment is exact.
+        let taken = settle(charge, S.charged(1, success))
+        let later = settle(taken.charge, S.charged(1, success, S.completed("authorize", 20, minor: 500)))
+        #expect(later.charge.state == .succeeded && later.effects == [.held(S.execution(1))])
         let unknown = settle(charge, S.charged(1, S.status("authorizeSuccessful", 10)))
         #expect(unknown.charge.state == .unknown && unknown.effects == [.read(S.execution(1))])
     }
