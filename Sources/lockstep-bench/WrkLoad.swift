@@ -80,8 +80,8 @@ struct WrkLoad {
         wrk.arguments = [
             "wrk", "-t", "\(Self.threads)", "-c", "\(connections)", "-d", "\(seconds)", "-s", script.path,
             "http://127.0.0.1:\(port)", "--", "\(numbers.lowerBound)", "\(numbers.count)",
-            // An answer takes a few milliseconds of each round.
-            "\(max(1, connections * 1000 / rate - 2))", key,
+            // An answer takes about five milliseconds of each round.
+            "\(max(1, connections * 1000 / rate - 5))", key,
         ]
         let output = Pipe()
         wrk.standardOutput = output
